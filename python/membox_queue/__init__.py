@@ -1,0 +1,48 @@
+"""A durable work queue inside the SQLite file your Python app already has."""
+
+from membox_queue._native import Item, NewItem, Retry, __version__
+from membox_queue.drain import DrainReport
+from membox_queue.errors import (
+    CorruptDatabaseError,
+    DiskFullError,
+    DuplicateItemError,
+    GiveUp,
+    NotADatabaseError,
+    PayloadTooLargeError,
+    QueueBusyError,
+    QueueClosedError,
+    QueueError,
+    QueueFullError,
+    ReadOnlyError,
+    RetryLater,
+    SchemaVersionError,
+    SettingsConflictError,
+    StaleClaimError,
+    StorageError,
+)
+from membox_queue.queue import Queue
+
+__all__ = [
+    "CorruptDatabaseError",
+    "DiskFullError",
+    "DrainReport",
+    "DuplicateItemError",
+    "GiveUp",
+    "Item",
+    "NewItem",
+    "NotADatabaseError",
+    "PayloadTooLargeError",
+    "Queue",
+    "QueueBusyError",
+    "QueueClosedError",
+    "QueueError",
+    "QueueFullError",
+    "ReadOnlyError",
+    "Retry",
+    "RetryLater",
+    "SchemaVersionError",
+    "SettingsConflictError",
+    "StaleClaimError",
+    "StorageError",
+    "__version__",
+]

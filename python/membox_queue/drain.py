@@ -1,0 +1,70 @@
+"""The loops: claim and handle until nothing is due."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from membox_queue.errors import PayloadTooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from membox_queue import _native
+
+logger = logging.getLogger("membox_queue")
+
+
+@dataclass(frozen=True, slots=True)
+class DrainReport:
+    """What a drain did.
+
+    `failed` items came to rest as failed, `postponed` ones went back for an automatic retry, `retried` ones were
+    brought back by `retry_failed` before the drain began. `refused` means that another live worker held the lease;
+    everything else is zero then.
+    """
+
+    done: int = 0
+    failed: int = 0
+    postponed: int = 0
+    retried: int = 0
+    released: int = 0
+    lost: int = 0
+    refused: bool = False
+
+
+def drain(queue: _native.Queue, handler: Callable[[_native.Item], Any], *, retry_failed: bool = False) -> DrainReport:
+    """See `Queue.drain`."""
+    if not callable(handler):
+        raise TypeError(f"handler must be callable, not {type(handler).__qualname__}")
+    session = queue.begin_drain()
+    if session is None:
+        return DrainReport(refused=True)
+    tally: dict[str, int] = {}
+    try:
+        retried = queue.retry_failed() if retry_failed else 0
+        item = session.first()
+        while item is not None:
+            settled, item = _handle(session, handler, item)
+            tally[settled] = tally.get(settled, 0) + 1
+    finally:
+        # Whatever ended the loop: an item still in hand goes back uncounted, and the lease is free.
+        session.close()
+    return DrainReport(retried=retried, **tally)
+
+
+def _handle(
+    session: _native.Drain, handler: Callable[[_native.Item], Any], item: _native.Item
+) -> tuple[str, _native.Item | None]:
+    """Runs the handler once; records what came of it and claims the next item in one transaction."""
+    try:
+        result = handler(item)
+    except Exception as error:
+        logger.info("item %d failed: %s", item.id, type(error).__qualname__, exc_info=True)
+        return session.failed(error)
+    try:
+        return session.done(result)
+    except (TypeError, ValueError, PayloadTooLargeError) as error:
+        logger.warning("the result of item %d is not stored: %s", item.id, error)
+        return session.done(None)

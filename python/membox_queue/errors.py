@@ -1,0 +1,97 @@
+"""What can go wrong, by name. Every exception here pickles."""
+
+from __future__ import annotations
+
+
+class QueueError(Exception):
+    """Base of everything the queue raises for a reason of its own."""
+
+
+class QueueBusyError(QueueError):
+    """Another writer held the file longer than `busy_timeout`. Nothing was changed."""
+
+
+class QueueClosedError(QueueError):
+    """The queue was closed before this call."""
+
+
+class QueueFullError(QueueError):
+    """The queue holds as many unfinished items as it may."""
+
+
+class DuplicateItemError(QueueError):
+    """An unfinished item with the same key exists; `id` says which."""
+
+    def __init__(self, message: str, id: int) -> None:
+        super().__init__(message, id)
+        self.id = id
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class StaleClaimError(QueueError):
+    """The claim was lost: somebody else may be working on the item."""
+
+
+class PayloadTooLargeError(QueueError):
+    """The content or the result is larger than `max_bytes`. Nothing was written."""
+
+
+class SchemaVersionError(QueueError):
+    """The file was written by a newer version of membox_queue. It was not touched."""
+
+
+class SettingsConflictError(QueueError):
+    """An argument differs from the setting stored in the file."""
+
+
+class StorageError(QueueError):
+    """The file could not be read or written."""
+
+
+class DiskFullError(StorageError):
+    """No space left. The call changed nothing and works again once there is space."""
+
+
+class ReadOnlyError(StorageError):
+    """The file or its directory cannot be written."""
+
+
+class CorruptDatabaseError(StorageError):
+    """The file is damaged. It was left as it is."""
+
+
+class NotADatabaseError(StorageError):
+    """The file is not an SQLite database. It was left as it is."""
+
+
+class MissingDirectoryError(StorageError, FileNotFoundError):
+    """The directory of the file does not exist."""
+
+
+class RetryLater(Exception):  # noqa: N818 - a request, not an error
+    """Raised by a handler: try this item again in so many seconds.
+
+    With `count=False` the attempt is not counted as a failure.
+    """
+
+    def __init__(self, seconds: float, count: bool = True, reason: str | None = None) -> None:
+        super().__init__(seconds, count, reason)
+        self.seconds = seconds
+        self.count = count
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason or f"asked to be retried in {self.seconds} s"
+
+
+class GiveUp(Exception):  # noqa: N818 - a request, not an error
+    """Raised by a handler: this item is failed for good, whatever its policy allows."""
+
+    def __init__(self, reason: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason or "the handler gave up"

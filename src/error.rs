@@ -1,0 +1,46 @@
+//! One error enum. "Nothing there" is not an error; a stale receipt is an answer, not an error.
+
+use std::path::PathBuf;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An argument that cannot be used; nothing was read or written.
+    #[error("{0}")]
+    Invalid(String),
+
+    #[error("{0}")]
+    Busy(String),
+
+    #[error("this queue is closed; open a new Queue to go on")]
+    Closed,
+
+    #[error(
+        "the content has {size} bytes, the limit is {limit}; store large bodies elsewhere and enqueue a reference, or raise max_bytes"
+    )]
+    TooLarge { size: usize, limit: usize },
+
+    #[error(
+        "the file has queue schema version {found}, this version of membox_queue knows up to {known}; upgrade membox_queue to open it"
+    )]
+    SchemaVersion { found: i64, known: i64 },
+
+    #[error("{}: the directory does not exist; create it first", .0.display())]
+    MissingDirectory(PathBuf),
+
+    #[error("{0}")]
+    Storage(String),
+
+    #[error("{0}")]
+    DiskFull(String),
+
+    #[error("{0}")]
+    ReadOnly(String),
+
+    #[error("{0}")]
+    Corrupt(String),
+
+    #[error("{0}")]
+    NotADatabase(String),
+}

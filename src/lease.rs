@@ -1,0 +1,133 @@
+//! The worker lease: how the record is written and read, and who may take it.
+//!
+//! The record is membox's JSON object `{"pid", "hostname", "heartbeat"}` with two members of ours: `owner`, a random
+//! token that refresh and release must present, and `ttl`, the seconds it was granted for. membox's own record has
+//! neither and lives by its heartbeat alone.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::{self, Now};
+
+/// What a lease is granted for when its record does not say.
+pub const DEFAULT_TTL_MS: i64 = 60_000;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    #[serde(default)]
+    pub pid: serde_json::Value,
+    #[serde(default)]
+    pub hostname: serde_json::Value,
+    pub heartbeat: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<f64>,
+}
+
+impl Record {
+    pub fn new(owner: &str, ttl_ms: i64, now: Now) -> Self {
+        Self {
+            pid: std::process::id().into(),
+            hostname: hostname().into(),
+            heartbeat: now.iso(),
+            owner: Some(owner.to_owned()),
+            ttl: Some(ttl_ms as f64 / 1000.0),
+        }
+    }
+
+    pub fn render(&self) -> String {
+        serde_json::to_string(self).expect("a lease record has only strings and numbers")
+    }
+
+    pub fn is_owned_by(&self, owner: &str) -> bool {
+        self.owner.as_deref() == Some(owner)
+    }
+}
+
+/// What stands under the lease's key.
+#[derive(Debug, PartialEq)]
+pub enum Standing {
+    /// Nothing, something unreadable, or a lease that ran out.
+    Free,
+    Live(Record),
+}
+
+/// Reads the stored value. A heartbeat further ahead than the lease is long can only come from a clock that was
+/// wrong, so it holds nobody off.
+pub fn standing(stored: Option<&str>, default_ttl_ms: i64, now: Now) -> Standing {
+    let Some(record) = stored.and_then(|text| serde_json::from_str::<Record>(text).ok()) else {
+        return Standing::Free;
+    };
+    let ttl_ms = match record.ttl {
+        Some(ttl) if ttl.is_finite() && ttl >= 0.0 => (ttl * 1000.0) as i64,
+        _ => default_ttl_ms,
+    };
+    match clock::parse_ms(&record.heartbeat) {
+        Some(beat) if now.ms().saturating_sub(beat) < ttl_ms && beat.saturating_sub(now.ms()) <= ttl_ms => {
+            Standing::Live(record)
+        }
+        _ => Standing::Free,
+    }
+}
+
+/// The key of a queue's lease: membox's own for the default queue.
+pub fn key(queue: &str) -> String {
+    if queue == crate::queue::DEFAULT_NAME { "worker_lease".into() } else { format!("worker_lease:{queue}") }
+}
+
+pub fn hostname() -> &'static str {
+    static NAME: once_cell::sync::OnceCell<String> = once_cell::sync::OnceCell::new();
+    NAME.get_or_init(|| {
+        let name = gethostname::gethostname().to_string_lossy().into_owned();
+        if name.is_empty() { "localhost".into() } else { name }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Now = Now(1_781_431_200_000);
+
+    fn at(ms: i64) -> Record {
+        Record::new("me", 60_000, Now(NOW.ms() + ms))
+    }
+
+    fn is_live(stored: &str) -> bool {
+        matches!(standing(Some(stored), DEFAULT_TTL_MS, NOW), Standing::Live(_))
+    }
+
+    #[test]
+    fn a_record_reads_back_as_it_was_written() {
+        assert_eq!(standing(Some(&at(0).render()), DEFAULT_TTL_MS, NOW), Standing::Live(at(0)));
+    }
+
+    #[test]
+    fn it_lives_for_its_own_ttl() {
+        assert!(is_live(&at(-59_999).render()));
+        assert!(!is_live(&at(-60_000).render()));
+        let long = Record::new("me", 600_000, Now(NOW.ms() - 100_000));
+        assert!(is_live(&long.render()));
+    }
+
+    #[test]
+    fn membox_records_live_by_their_heartbeat() {
+        assert!(is_live(r#"{"pid": 12, "hostname": "box", "heartbeat": "2026-06-14T09:59:30+00:00"}"#));
+        assert!(is_live(r#"{"pid": 12, "hostname": "box", "heartbeat": "2026-06-14T09:59:30"}"#));
+        assert!(!is_live(r#"{"pid": 12, "hostname": "box", "heartbeat": "2026-06-14T09:58:30+00:00"}"#));
+    }
+
+    #[test]
+    fn malformed_records_hold_nobody_off() {
+        for text in ["", "null", "[]", "{}", "nonsense", r#"{"heartbeat": 5}"#, r#"{"heartbeat": "soon"}"#] {
+            assert!(!is_live(text), "{text}");
+        }
+        assert_eq!(standing(None, DEFAULT_TTL_MS, NOW), Standing::Free);
+    }
+
+    #[test]
+    fn a_heartbeat_far_in_the_future_holds_nobody_off() {
+        assert!(is_live(&at(5_000).render()));
+        assert!(!is_live(&at(86_400_000).render()));
+    }
+}

@@ -1,0 +1,24 @@
+//! The map of the crate: a durable work queue in one SQLite file.
+//!
+//! Python decides what to run, Rust decides what becomes of it, SQL guards and records. An item's way
+//! goes down once and comes up once: [`Queue`] → [`outcome`] → [`sqlite`] → one `.sql` file.
+
+mod clock;
+mod error;
+mod heartbeat;
+mod item;
+mod lease;
+pub mod outcome;
+mod queue;
+mod sqlite;
+mod wake;
+
+#[cfg(feature = "python")]
+mod python;
+
+pub use clock::{Clock, LATEST_MS, Now, millis};
+pub use error::{Error, Result};
+pub use item::{Content, Counts, Item, NewItem, Receipt, Status, When};
+pub use outcome::{Backoff, Ending, Retry, Settled};
+pub use queue::{Claim, Drain, Durability, Filter, Held, Options, Queue, Step};
+pub use rusqlite::version as sqlite_version;

@@ -1,0 +1,282 @@
+//! Values across the boundary: JSON both ways, durations, times, numbers.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use serde_json::{Map, Number, Value};
+
+use crate::clock::{LATEST_MS, millis};
+use crate::item::Content;
+
+/// Deeper values are refused: what is stored must also be readable again, everywhere.
+const DEEPEST: usize = 100;
+
+/// What `enqueue` was given. Text and bytes stand for themselves, everything else is a JSON value.
+pub fn content(value: &Bound<'_, PyAny>) -> PyResult<Content> {
+    if let Ok(text) = value.cast_exact::<PyString>() {
+        return Ok(Content::Text(utf8("content", text)?));
+    }
+    if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        return Ok(Content::Bytes(bytes.as_bytes().to_vec()));
+    }
+    Ok(Content::Json(json("content", value)?))
+}
+
+/// A JSON value that will come back equal, or an error that names the place of what cannot.
+pub fn json(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    Walk { what, way: Vec::new() }.value(value)
+}
+
+pub fn headers(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Map<String, Value>>> {
+    let Some(value) = value else { return Ok(None) };
+    match json("headers", value)? {
+        Value::Object(headers) => Ok(Some(headers)),
+        _ => Err(PyTypeError::new_err(format!("headers must be a dict, not {}", type_name(value)))),
+    }
+}
+
+struct Walk<'a> {
+    what: &'a str,
+    way: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+        if value.is_none() {
+            return Ok(Value::Null);
+        }
+        if let Ok(flag) = value.cast_exact::<PyBool>() {
+            return Ok(Value::Bool(flag.is_true()));
+        }
+        if let Ok(text) = value.cast_exact::<PyString>() {
+            return Ok(Value::String(utf8(&self.place(), text)?));
+        }
+        if let Ok(number) = value.cast_exact::<PyInt>() {
+            return self.integer(number);
+        }
+        if let Ok(number) = value.cast_exact::<PyFloat>() {
+            let Some(number) = Number::from_f64(number.value()) else {
+                return self.bad_value(&format!("is {}, which JSON cannot carry", number.value()));
+            };
+            return Ok(Value::Number(number));
+        }
+        if self.way.len() >= DEEPEST {
+            return self.bad_value(&format!("is nested more than {DEEPEST} levels deep, or contains itself"));
+        }
+        if let Ok(list) = value.cast_exact::<PyList>() {
+            return self.elements(list.iter());
+        }
+        if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+            return self.elements(tuple.iter());
+        }
+        if let Ok(dict) = value.cast_exact::<PyDict>() {
+            return self.members(dict);
+        }
+        self.bad_type(&format!("is a {}, which {}", type_name(value), advice(value)))
+    }
+
+    fn integer(&self, number: &Bound<'_, PyInt>) -> PyResult<Value> {
+        if let Ok(number) = number.extract::<i64>() {
+            return Ok(number.into());
+        }
+        match number.extract::<u64>() {
+            Ok(number) => Ok(number.into()),
+            Err(_) => {
+                self.bad_value("is an integer beyond 64 bits, which JSON readers do not keep exactly; use a string")
+            }
+        }
+    }
+
+    fn elements<'py>(&mut self, elements: impl Iterator<Item = Bound<'py, PyAny>>) -> PyResult<Value> {
+        let mut list = Vec::new();
+        for (index, element) in elements.enumerate() {
+            self.way.push(format!("[{index}]"));
+            list.push(self.value(&element)?);
+            self.way.pop();
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn members(&mut self, dict: &Bound<'_, PyDict>) -> PyResult<Value> {
+        let mut members = Map::new();
+        for (key, member) in dict.iter() {
+            let Ok(name) = key.cast_exact::<PyString>() else {
+                return self.bad_type(&format!("has a key of type {}; JSON keys are strings", type_name(&key)));
+            };
+            let name = utf8(&format!("a key of {}", self.place()), name)?;
+            self.way.push(format!("[{name:?}]"));
+            members.insert(name, self.value(&member)?);
+            self.way.pop();
+        }
+        Ok(Value::Object(members))
+    }
+
+    /// Where in the value the walk stands, cut short for a value that never ends.
+    fn place(&self) -> String {
+        let shown = self.way.len().min(8);
+        let rest = if self.way.len() > shown { "…" } else { "" };
+        format!("{}{}{rest}", self.what, self.way[..shown].concat())
+    }
+
+    fn bad_value<T>(&self, text: &str) -> PyResult<T> {
+        Err(PyValueError::new_err(format!("{} {text}", self.place())))
+    }
+
+    fn bad_type<T>(&self, text: &str) -> PyResult<T> {
+        Err(PyTypeError::new_err(format!("{} {text}", self.place())))
+    }
+}
+
+fn advice(value: &Bound<'_, PyAny>) -> &'static str {
+    if value.is_instance_of::<PyBytes>() {
+        "JSON cannot carry; enqueue bytes as the whole content, or encode them as text"
+    } else if value.is_instance_of::<PyDict>() || value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>()
+    {
+        "would not come back as the same type; convert it to the plain dict, str or int it is based on"
+    } else {
+        "JSON cannot carry; convert it to str, bytes, int, float, bool, None, list or dict"
+    }
+}
+
+fn type_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().qualname().map_or_else(|_| "value of unknown type".into(), |name| name.to_string())
+}
+
+/// The text of a string, or a ValueError for one with lone surrogates.
+pub fn utf8(what: &str, text: &Bound<'_, PyString>) -> PyResult<String> {
+    match text.to_str() {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => Err(PyValueError::new_err(format!(
+            "{what} contains a lone surrogate, which is not valid Unicode; clean it with text.encode(errors='replace').decode()"
+        ))),
+    }
+}
+
+/// The text of a string, with what is not valid Unicode spelled out.
+pub fn utf8_or_escaped(text: &Bound<'_, PyString>) -> PyResult<String> {
+    match text.to_str() {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => {
+            let escaped = text.call_method1("encode", ("utf-8", "backslashreplace"))?;
+            Ok(String::from_utf8_lossy(escaped.cast::<PyBytes>()?.as_bytes()).into_owned())
+        }
+    }
+}
+
+/// A JSON value as Python sees it.
+pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    pythonize::pythonize(py, value).map_err(PyErr::from)
+}
+
+pub fn object_to_python<'py>(py: Python<'py>, members: &Map<String, Value>) -> PyResult<Bound<'py, PyAny>> {
+    pythonize::pythonize(py, members).map_err(PyErr::from)
+}
+
+/// Seconds given as a number or a timedelta.
+pub fn seconds(what: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    if value.is_instance_of::<PyDelta>() {
+        return value.call_method0("total_seconds")?.extract();
+    }
+    let wrong = || PyTypeError::new_err(format!("{what} must be seconds or a timedelta, not {}", type_name(value)));
+    if value.is_instance_of::<PyString>() {
+        return Err(wrong());
+    }
+    value.extract::<f64>().map_err(|error| {
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            PyValueError::new_err(format!("{what} is too large"))
+        } else {
+            wrong()
+        }
+    })
+}
+
+pub fn duration_ms(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    Ok(millis(what, seconds(what, value)?)?)
+}
+
+/// A lease: longer than nothing.
+pub fn lease_ms(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    match duration_ms(what, value)? {
+        0 => Err(PyValueError::new_err(format!("{what} must be longer than a millisecond"))),
+        ms => Ok(ms),
+    }
+}
+
+/// An aware datetime in milliseconds since 1970.
+pub fn instant_ms(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    if !value.is_instance_of::<PyDateTime>() {
+        return Err(PyTypeError::new_err(format!("{what} must be a datetime, not {}", type_name(value))));
+    }
+    if value.call_method0("utcoffset")?.is_none() {
+        return Err(PyValueError::new_err(format!(
+            "{what} must be an aware datetime; give it a tzinfo, e.g. timezone.utc"
+        )));
+    }
+    let seconds: f64 = value.call_method0("timestamp")?.extract()?;
+    Ok(((seconds * 1000.0).round() as i64).clamp(0, LATEST_MS))
+}
+
+/// A moment as an aware datetime in UTC.
+pub fn datetime<'py>(py: Python<'py>, ms: Option<i64>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(ms) = ms else { return Ok(None) };
+    let moment = jiff::Timestamp::from_millisecond(ms.clamp(0, LATEST_MS)).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    Ok(Some(moment.into_pyobject(py)?.into_any()))
+}
+
+pub fn integer(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
+        return Err(PyTypeError::new_err(format!("{what} must be an int, not {}", type_name(value))));
+    }
+    value.extract().map_err(|_| PyValueError::new_err(format!("{what} does not fit 64 bits")))
+}
+
+/// A count: zero or more, and small enough for every engine.
+pub fn count(what: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    u32::try_from(integer(what, value)?)
+        .map_err(|_| PyValueError::new_err(format!("{what} must be between 0 and {}", u32::MAX)))
+}
+
+/// A count of at least one.
+pub fn positive(what: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    match count(what, value)? {
+        0 => Err(PyValueError::new_err(format!("{what} must be at least 1"))),
+        number => Ok(number),
+    }
+}
+
+/// A path given as text or as a path object.
+pub fn path_text(what: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
+    let Some(value) = value else { return Ok(None) };
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Some(utf8(what, text)?));
+    }
+    let path: PathBuf = value
+        .extract()
+        .map_err(|_| PyTypeError::new_err(format!("{what} must be str or a path, not {}", type_name(value))))?;
+    path.into_os_string()
+        .into_string()
+        .map(Some)
+        .map_err(|_| PyValueError::new_err(format!("{what} is not valid Unicode")))
+}
+
+/// A date given as text or as a date.
+pub fn date_text(what: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
+    let Some(value) = value else { return Ok(None) };
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Some(utf8(what, text)?));
+    }
+    if value.is_instance_of::<PyDate>() {
+        return Ok(Some(value.call_method0("isoformat")?.extract()?));
+    }
+    Err(PyTypeError::new_err(format!("{what} must be str or a date, not {}", type_name(value))))
+}
+
+pub fn text(what: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
+    let Some(value) = value else { return Ok(None) };
+    match value.cast::<PyString>() {
+        Ok(text) => Ok(Some(utf8(what, text)?)),
+        Err(_) => Err(PyTypeError::new_err(format!("{what} must be str, not {}", type_name(value)))),
+    }
+}

@@ -1,0 +1,58 @@
+//! What an exception says about the end of a claim.
+
+use pyo3::exceptions::{PyException, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use super::convert::{duration_ms, utf8_or_escaped};
+use super::error::exception_class;
+use crate::outcome::Ending;
+
+/// `RetryLater` and `GiveUp` say it themselves; any other `Exception` is a failure; what only stops the program
+/// (KeyboardInterrupt, SystemExit, cancellation) gives the item back.
+pub fn of_exception(py: Python<'_>, exception: &Bound<'_, PyAny>) -> PyResult<Ending> {
+    if exception.is_instance(&exception_class(py, "RetryLater")?)? {
+        let retry_in = duration_ms("RetryLater", &exception.getattr("seconds")?)?;
+        if !exception.getattr("count")?.is_truthy()? {
+            return Ok(Ending::Released { delay: retry_in });
+        }
+        return Ok(Ending::Failed { error: reason(exception), retry_in: Some(retry_in), give_up: false });
+    }
+    if exception.is_instance(&exception_class(py, "GiveUp")?)? {
+        return Ok(Ending::Failed { error: reason(exception), retry_in: None, give_up: true });
+    }
+    if exception.is_instance_of::<PyException>() {
+        return Ok(Ending::Failed { error: describe(exception), retry_in: None, give_up: false });
+    }
+    Ok(Ending::Released { delay: 0 })
+}
+
+/// The failure text of what `mark_failed` was given: a string as it is, an exception described.
+pub fn failure_text(error: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(text) = error.cast::<PyString>() {
+        return utf8_or_escaped(text);
+    }
+    if error.is_instance_of::<pyo3::exceptions::PyBaseException>() {
+        return Ok(describe(error));
+    }
+    let given = error.get_type();
+    Err(PyTypeError::new_err(format!("error must be str or an exception, not {given}")))
+}
+
+/// `ValueError: what it says`, whatever the exception does when it is asked.
+fn describe(exception: &Bound<'_, PyAny>) -> String {
+    let name = exception.get_type().qualname().and_then(|name| utf8_or_escaped(&name));
+    let name = name.unwrap_or_else(|_| "exception".into());
+    match exception.str().and_then(|text| utf8_or_escaped(&text)) {
+        Ok(text) if text.is_empty() => name,
+        Ok(text) => format!("{name}: {text}"),
+        Err(_) => format!("{name} (its text could not be made)"),
+    }
+}
+
+/// What the handler gave as its reason, else what made it raise.
+fn reason(exception: &Bound<'_, PyAny>) -> String {
+    let given = exception.getattr("reason").and_then(|reason| failure_text(&reason));
+    let cause = || exception.getattr("__cause__").and_then(|cause| failure_text(&cause));
+    given.or_else(|_| cause()).unwrap_or_else(|_| describe(exception))
+}

@@ -1,0 +1,38 @@
+//! Errors become exceptions here, and only here.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::error::Error;
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        let class = match &error {
+            Error::Invalid(text) => return PyValueError::new_err(text.clone()),
+            Error::Busy(_) => "QueueBusyError",
+            Error::Closed => "QueueClosedError",
+            Error::TooLarge { .. } => "PayloadTooLargeError",
+            Error::SchemaVersion { .. } => "SchemaVersionError",
+            Error::MissingDirectory(_) => "MissingDirectoryError",
+            Error::Storage(_) => "StorageError",
+            Error::DiskFull(_) => "DiskFullError",
+            Error::ReadOnly(_) => "ReadOnlyError",
+            Error::Corrupt(_) => "CorruptDatabaseError",
+            Error::NotADatabase(_) => "NotADatabaseError",
+        };
+        Python::attach(|py| named(py, class, error.to_string()))
+    }
+}
+
+/// An exception of `membox_queue.errors`.
+pub fn named(py: Python<'_>, class: &str, text: String) -> PyErr {
+    let raised = exception_class(py, class).and_then(|class| class.call1((text,)));
+    match raised {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}
+
+pub fn exception_class<'py>(py: Python<'py>, class: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("membox_queue.errors")?.getattr(class)
+}

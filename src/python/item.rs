@@ -1,0 +1,321 @@
+//! `Item` and `NewItem`: frozen views of the core's nouns.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyString};
+
+use super::convert::{content, count, date_text, datetime, duration_ms, headers, instant_ms, integer};
+use super::convert::{object_to_python, path_text, text, to_python};
+use super::ending;
+use super::error::named;
+use crate::heartbeat::Beat;
+use crate::item::{self, Content, When};
+use crate::outcome::{Ending, Settled};
+use crate::queue::{self, Held};
+
+/// An item as it was when it was claimed or read.
+#[pyclass(frozen, module = "membox_queue")]
+pub struct Item {
+    source: Source,
+    content: PyOnceLock<Py<PyAny>>,
+    headers: PyOnceLock<Py<PyAny>>,
+    result: PyOnceLock<Py<PyAny>>,
+}
+
+enum Source {
+    Claimed { held: Arc<Held>, queue: Arc<queue::Queue>, beat: Mutex<Option<Beat>> },
+    Read(Box<item::Item>),
+}
+
+impl Item {
+    fn from_source(source: Source) -> Self {
+        Self { source, content: PyOnceLock::new(), headers: PyOnceLock::new(), result: PyOnceLock::new() }
+    }
+
+    pub fn claimed(held: Arc<Held>, queue: Arc<queue::Queue>) -> Self {
+        Self::from_source(Source::Claimed { held, queue, beat: Mutex::default() })
+    }
+
+    pub fn read(item: item::Item) -> Self {
+        Self::from_source(Source::Read(Box::new(item)))
+    }
+
+    fn item(&self) -> &item::Item {
+        match &self.source {
+            Source::Claimed { held, .. } => &held.item,
+            Source::Read(item) => item,
+        }
+    }
+
+    /// The claim, for verbs that need one.
+    pub fn held(&self) -> PyResult<&Arc<Held>> {
+        match &self.source {
+            Source::Claimed { held, .. } => Ok(held),
+            Source::Read(item) => Err(PyValueError::new_err(format!(
+                "item {} was only read, not claimed; pass an item that claim() returned",
+                item.id
+            ))),
+        }
+    }
+}
+
+#[pymethods]
+impl Item {
+    #[getter]
+    fn id(&self) -> i64 {
+        self.item().id
+    }
+
+    #[getter]
+    fn queue(&self) -> &str {
+        &self.item().queue
+    }
+
+    #[getter]
+    fn content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let made = self.content.get_or_try_init(py, || {
+            Ok::<_, PyErr>(match &self.item().content {
+                Content::Text(text) => PyString::new(py, text).into_any().unbind(),
+                Content::Bytes(bytes) => PyBytes::new(py, bytes).into_any().unbind(),
+                Content::Json(value) => to_python(py, value)?.unbind(),
+            })
+        })?;
+        Ok(made.bind(py).clone())
+    }
+
+    #[getter]
+    fn project(&self) -> Option<&str> {
+        self.item().project.as_deref()
+    }
+
+    #[getter]
+    fn source_path(&self) -> Option<&str> {
+        self.item().source_path.as_deref()
+    }
+
+    #[getter]
+    fn doc_date(&self) -> Option<&str> {
+        self.item().doc_date.as_deref()
+    }
+
+    #[getter]
+    fn status(&self) -> &str {
+        &self.item().status
+    }
+
+    #[getter]
+    fn retries(&self) -> u32 {
+        self.item().retries
+    }
+
+    #[getter]
+    fn error(&self) -> Option<&str> {
+        self.item().error.as_deref()
+    }
+
+    #[getter]
+    fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let made = self.result.get_or_try_init(py, || {
+            let Some(stored) = &self.item().result else { return Ok::<_, PyErr>(py.None()) };
+            Ok(match serde_json::from_str(stored) {
+                Ok(value) => to_python(py, &value)?.unbind(),
+                // Another program wrote it; its text is worth more than nothing.
+                Err(_) => PyString::new(py, stored).into_any().unbind(),
+            })
+        })?;
+        Ok(made.bind(py).clone())
+    }
+
+    #[getter]
+    fn priority(&self) -> i64 {
+        self.item().priority
+    }
+
+    #[getter]
+    fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let made = self.headers.get_or_try_init(py, || {
+            let none = serde_json::Map::new();
+            let headers = self.item().headers.as_ref().unwrap_or(&none);
+            Ok::<_, PyErr>(object_to_python(py, headers)?.unbind())
+        })?;
+        Ok(made.bind(py).clone())
+    }
+
+    #[getter]
+    fn attempt(&self) -> i64 {
+        self.item().attempt
+    }
+
+    #[getter]
+    fn worker(&self) -> Option<&str> {
+        self.item().worker.as_deref()
+    }
+
+    #[getter]
+    fn max_retries(&self) -> Option<u32> {
+        self.item().max_retries
+    }
+
+    #[getter]
+    fn enqueued_at<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        datetime(py, Some(self.item().enqueued_ms().unwrap_or(0)))
+    }
+
+    #[getter]
+    fn started_at<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        datetime(py, self.item().started_ms())
+    }
+
+    #[getter]
+    fn finished_at<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        datetime(py, self.item().finished_ms())
+    }
+
+    #[getter]
+    fn run_at<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        datetime(py, self.item().run_at)
+    }
+
+    #[getter]
+    fn lease_until<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        datetime(py, self.item().lease_until)
+    }
+
+    #[getter]
+    fn lost(&self, py: Python<'_>) -> PyResult<bool> {
+        let Source::Claimed { held, queue, .. } = &self.source else { return Ok(false) };
+        if held.is_known_lost() || held.is_settled() || queue.is_closed() {
+            return Ok(held.is_known_lost());
+        }
+        Ok(py.detach(|| queue.is_lost(held))?)
+    }
+
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        if self.lost(py)? { Err(self.stale(py)) } else { Ok(()) }
+    }
+
+    fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        slf.get().held()?;
+        if let Source::Claimed { held, queue, beat } = &slf.get().source {
+            slf.py().detach(|| -> crate::Result<()> {
+                let started = queue.keep_alive(held)?;
+                *beat.lock() = Some(started);
+                Ok(())
+            })?;
+        }
+        Ok(slf)
+    }
+
+    #[pyo3(signature = (kind, exception, traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        let _ = (kind, traceback);
+        let Source::Claimed { held, queue, beat } = &self.source else { return Ok(false) };
+        let ending =
+            if exception.is_none() { Ending::Done { result: None } } else { ending::of_exception(py, exception)? };
+        let settled = py.detach(|| {
+            *beat.lock() = None;
+            // The body may have recorded the end itself, with a result or a reason of its own.
+            if held.is_settled() { Ok(Settled::Done) } else { queue.finish(held, ending) }
+        })?;
+        if settled == Settled::Lost && exception.is_none() { Err(self.stale(py)) } else { Ok(false) }
+    }
+
+    fn __repr__(&self) -> String {
+        let item = self.item();
+        format!("<Item {} of queue '{}', {}, attempt {}>", item.id, item.queue, item.status, item.attempt)
+    }
+}
+
+impl Item {
+    fn stale(&self, py: Python<'_>) -> PyErr {
+        let id = self.item().id;
+        let text =
+            format!("the claim on item {id} was lost: its lease ran out and it was taken back, or it was removed");
+        named(py, "StaleClaimError", text)
+    }
+}
+
+/// An item to enqueue, with its options; for `enqueue_many`.
+#[pyclass(frozen, module = "membox_queue")]
+pub struct NewItem {
+    #[pyo3(get)]
+    content: Py<PyAny>,
+    item: item::NewItem,
+}
+
+#[pymethods]
+impl NewItem {
+    #[new]
+    #[pyo3(signature = (content, *, project = None, source_path = None, doc_date = None, priority = None, delay = None,
+                        run_at = None, max_retries = None, headers = None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        content: &Bound<'_, PyAny>,
+        project: Option<&Bound<'_, PyAny>>,
+        source_path: Option<&Bound<'_, PyAny>>,
+        doc_date: Option<&Bound<'_, PyAny>>,
+        priority: Option<&Bound<'_, PyAny>>,
+        delay: Option<&Bound<'_, PyAny>>,
+        run_at: Option<&Bound<'_, PyAny>>,
+        max_retries: Option<&Bound<'_, PyAny>>,
+        headers: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let options = Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers };
+        Ok(Self { content: content.clone().unbind(), item: options.read(content)? })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<NewItem of {}>", self.item.content.kind())
+    }
+}
+
+/// What can be said about an item besides its content, as Python gave it.
+pub struct Details<'a, 'py> {
+    pub project: Option<&'a Bound<'py, PyAny>>,
+    pub source_path: Option<&'a Bound<'py, PyAny>>,
+    pub doc_date: Option<&'a Bound<'py, PyAny>>,
+    pub priority: Option<&'a Bound<'py, PyAny>>,
+    pub delay: Option<&'a Bound<'py, PyAny>>,
+    pub run_at: Option<&'a Bound<'py, PyAny>>,
+    pub max_retries: Option<&'a Bound<'py, PyAny>>,
+    pub headers: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl Details<'_, '_> {
+    pub fn read(&self, given: &Bound<'_, PyAny>) -> PyResult<item::NewItem> {
+        let when = match (self.delay, self.run_at) {
+            (None, None) => When::Now,
+            (Some(delay), None) => When::After(duration_ms("delay", delay)?),
+            (None, Some(at)) => When::At(instant_ms("run_at", at)?),
+            (Some(_), Some(_)) => return Err(PyValueError::new_err("give delay or run_at, not both")),
+        };
+        Ok(item::NewItem {
+            content: content(given)?,
+            project: text("project", self.project)?,
+            source_path: path_text("source_path", self.source_path)?,
+            doc_date: date_text("doc_date", self.doc_date)?,
+            priority: self.priority.map_or(Ok(0), |priority| integer("priority", priority))?,
+            when,
+            max_retries: self.max_retries.map(|max| count("max_retries", max)).transpose()?,
+            headers: headers(self.headers)?,
+        })
+    }
+}
+
+/// An element of `enqueue_many`: a NewItem, or plain content.
+pub fn new_item(element: &Bound<'_, PyAny>) -> PyResult<item::NewItem> {
+    match element.cast::<NewItem>() {
+        Ok(new) => Ok(new.get().item.clone()),
+        Err(_) => Ok(item::NewItem::new(content(element)?)),
+    }
+}

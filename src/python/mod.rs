@@ -1,0 +1,50 @@
+//! The Python module `membox_queue._native`: arguments → detach → verb → result, and nothing else.
+
+mod convert;
+mod drain;
+mod ending;
+mod error;
+mod item;
+mod queue;
+mod retry;
+
+use once_cell::sync::Lazy;
+use pyo3::prelude::*;
+
+use crate::clock::Clock;
+
+/// All queues of a process share one clock, so that a test can replace it for all of them.
+static CLOCK: Lazy<Clock> = Lazy::new(Clock::system);
+
+#[pymodule(gil_used = false)]
+mod _native {
+    #[pymodule_export]
+    use super::drain::Drain;
+    #[pymodule_export]
+    use super::item::{Item, NewItem};
+    #[pymodule_export]
+    use super::queue::Queue;
+    #[pymodule_export]
+    use super::retry::Retry;
+
+    use pyo3::prelude::*;
+
+    /// Stops the queue's clock at this many milliseconds since 1970; None lets it run again.
+    #[pyfunction]
+    #[pyo3(signature = (ms, /))]
+    fn set_clock(ms: Option<i64>) {
+        super::CLOCK.set(ms);
+    }
+
+    /// What the queue's clock says, in milliseconds since 1970.
+    #[pyfunction]
+    fn clock() -> i64 {
+        super::CLOCK.now().ms()
+    }
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("sqlite_version", crate::sqlite_version())
+    }
+}

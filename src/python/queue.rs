@@ -1,0 +1,316 @@
+//! `Queue`: every verb once: arguments → detach → verb → result.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::CLOCK;
+use super::convert::{count, duration_ms, integer, json, lease_ms, positive, seconds, text};
+use super::drain::Drain;
+use super::ending::failure_text;
+use super::item::{Details, Item, new_item};
+use super::retry::Retry;
+use crate::item::Status;
+use crate::queue::{self, Claim, Durability, Filter, Held, Options};
+
+type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+#[pyclass(frozen, subclass, module = "membox_queue._native")]
+pub struct Queue {
+    core: Arc<queue::Queue>,
+}
+
+#[pymethods]
+impl Queue {
+    #[new]
+    #[pyo3(signature = (path, name = "ingest", *, lease = None, max_retries = None, retry = None, durability = "full",
+                        max_bytes = None, busy_timeout = None, worker = None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        name: &str,
+        lease: Arg,
+        max_retries: Arg,
+        retry: Option<Retry>,
+        durability: &str,
+        max_bytes: Arg,
+        busy_timeout: Arg,
+        worker: Arg,
+    ) -> PyResult<Self> {
+        let standard = Options::default();
+        let durability = match durability {
+            "full" => Durability::Full,
+            "normal" => Durability::Normal,
+            other => {
+                return Err(PyValueError::new_err(format!("durability must be 'full' or 'normal', not {other:?}")));
+            }
+        };
+        let options = Options {
+            name: name.to_owned(),
+            lease_ms: lease.map_or(Ok(standard.lease_ms), |lease| lease_ms("lease", lease))?,
+            max_retries: max_retries.map_or(Ok(standard.max_retries), |max| count("max_retries", max))?,
+            retry: retry.map(|retry| retry.policy),
+            durability,
+            max_bytes: max_bytes
+                .map_or(Ok(standard.max_bytes), |max| positive("max_bytes", max).map(|max| max as usize))?,
+            patience: busy_timeout.map_or(Ok(standard.patience), |limit| patience("busy_timeout", limit))?,
+            worker: text("worker", worker)?,
+            clock: CLOCK.clone(),
+        };
+        Ok(Self { core: py.detach(|| queue::Queue::open(&path, options))? })
+    }
+
+    #[getter]
+    fn path(&self) -> Option<PathBuf> {
+        self.core.path()
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.core.name()
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.core.is_closed()
+    }
+
+    #[pyo3(signature = (content, *, project = None, source_path = None, doc_date = None, priority = None, delay = None,
+                        run_at = None, max_retries = None, headers = None))]
+    #[allow(clippy::too_many_arguments)]
+    fn enqueue(
+        &self,
+        py: Python<'_>,
+        content: &Bound<'_, PyAny>,
+        project: Arg,
+        source_path: Arg,
+        doc_date: Arg,
+        priority: Arg,
+        delay: Arg,
+        run_at: Arg,
+        max_retries: Arg,
+        headers: Arg,
+    ) -> PyResult<i64> {
+        let details = Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers };
+        let item = details.read(content)?;
+        Ok(py.detach(|| self.core.enqueue(item))?)
+    }
+
+    #[pyo3(signature = (items, /))]
+    fn enqueue_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+        // A string is iterable too, and would become one item a letter.
+        if items.is_instance_of::<pyo3::types::PyString>() || items.is_instance_of::<pyo3::types::PyBytes>() {
+            return Err(PyTypeError::new_err("enqueue_many takes an iterable of contents; for one use enqueue"));
+        }
+        let items = items.try_iter()?.map(|item| new_item(&item?)).collect::<PyResult<Vec<_>>>()?;
+        Ok(py.detach(|| self.core.enqueue_many(items))?)
+    }
+
+    #[pyo3(signature = (*, wait = None, lease = None))]
+    fn claim(&self, py: Python<'_>, wait: Arg, lease: Arg) -> PyResult<Option<Item>> {
+        let how = Claim { limit: 1, lease_ms: lease.map(|lease| lease_ms("lease", lease)).transpose()? };
+        let wait = wait.map(|wait| patience("wait", wait)).transpose()?;
+        Ok(self.take(py, how, wait)?.pop())
+    }
+
+    #[pyo3(signature = (limit, /, *, wait = None, lease = None))]
+    fn claim_many(&self, py: Python<'_>, limit: &Bound<'_, PyAny>, wait: Arg, lease: Arg) -> PyResult<Vec<Item>> {
+        let lease_ms = lease.map(|lease| lease_ms("lease", lease)).transpose()?;
+        let how = Claim { limit: positive("limit", limit)? as usize, lease_ms };
+        let wait = wait.map(|wait| patience("wait", wait)).transpose()?;
+        self.take(py, how, wait)
+    }
+
+    #[pyo3(signature = (item, /, result = None))]
+    fn mark_done(&self, py: Python<'_>, item: &Item, result: Arg) -> PyResult<bool> {
+        let held = item.held()?;
+        let result = result.map(|result| json("the result", result)).transpose()?.map(|result| result.to_string());
+        Ok(py.detach(|| self.core.mark_done(held, result))?)
+    }
+
+    #[pyo3(signature = (items, /))]
+    fn mark_done_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let items = items
+            .try_iter()?
+            .map(|item| Ok(item?.cast_into::<Item>().map_err(PyErr::from)?))
+            .collect::<PyResult<Vec<_>>>()?;
+        let held = items.iter().map(|item| Ok(&**item.get().held()?)).collect::<PyResult<Vec<&Held>>>()?;
+        Ok(py.detach(|| self.core.mark_done_many(&held))?)
+    }
+
+    #[pyo3(signature = (item, error, /, *, retry_in = None, give_up = false))]
+    fn mark_failed(
+        &self,
+        py: Python<'_>,
+        item: &Item,
+        error: &Bound<'_, PyAny>,
+        retry_in: Arg,
+        give_up: bool,
+    ) -> PyResult<bool> {
+        let held = item.held()?;
+        let error = failure_text(error)?;
+        let retry_in = retry_in.map(|delay| duration_ms("retry_in", delay)).transpose()?;
+        Ok(py.detach(|| self.core.mark_failed(held, error, retry_in, give_up))?)
+    }
+
+    #[pyo3(signature = (item, /, delay = None))]
+    fn release(&self, py: Python<'_>, item: &Item, delay: Arg) -> PyResult<bool> {
+        let held = item.held()?;
+        let delay = delay.map_or(Ok(0), |delay| duration_ms("delay", delay))?;
+        Ok(py.detach(|| self.core.release(held, delay))?)
+    }
+
+    #[pyo3(signature = (item, seconds, /))]
+    fn extend(&self, py: Python<'_>, item: &Item, seconds: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let held = item.held()?;
+        let lease_ms = lease_ms("the lease", seconds)?;
+        Ok(py.detach(|| self.core.extend(held, lease_ms))?)
+    }
+
+    #[pyo3(signature = (max_retries = None))]
+    fn retry_failed(&self, py: Python<'_>, max_retries: Arg) -> PyResult<usize> {
+        let max_retries = max_retries.map(|max| count("max_retries", max)).transpose()?;
+        Ok(py.detach(|| self.core.retry_failed(max_retries))?)
+    }
+
+    #[pyo3(signature = (id, /))]
+    fn retry(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let id = integer("id", id)?;
+        Ok(py.detach(|| self.core.retry(id))?)
+    }
+
+    #[pyo3(signature = (id, /))]
+    fn delete(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let id = integer("id", id)?;
+        Ok(py.detach(|| self.core.delete(id))?)
+    }
+
+    #[pyo3(signature = (id, /))]
+    fn get(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
+        let id = integer("id", id)?;
+        Ok(py.detach(|| self.core.get(id))?.map(Item::read))
+    }
+
+    #[pyo3(signature = (status = None, *, project = None, limit = None, after = None, newest_first = false))]
+    fn items(
+        &self,
+        py: Python<'_>,
+        status: Option<&str>,
+        project: Arg,
+        limit: Arg,
+        after: Arg,
+        newest_first: bool,
+    ) -> PyResult<Vec<Item>> {
+        let status = status.map(parse_status).transpose()?;
+        let filter = Filter {
+            status,
+            project: text("project", project)?,
+            after: after.map(|after| integer("after", after)).transpose()?,
+            limit: limit.map_or(Ok(50), |limit| positive("limit", limit))? as usize,
+            newest_first,
+        };
+        Ok(py.detach(|| self.core.items(&filter))?.into_iter().map(Item::read).collect())
+    }
+
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counts = py.detach(|| self.core.counts())?;
+        let dict = PyDict::new(py);
+        for (status, count) in [
+            ("pending", counts.pending),
+            ("processing", counts.processing),
+            ("done", counts.done),
+            ("failed", counts.failed),
+            ("blocked", counts.blocked),
+            ("cancelled", counts.cancelled),
+        ] {
+            dict.set_item(status, count)?;
+        }
+        Ok(dict)
+    }
+
+    fn pending(&self, py: Python<'_>) -> PyResult<i64> {
+        Ok(py.detach(|| self.core.pending())?)
+    }
+
+    #[pyo3(signature = (limit = None))]
+    fn failures(&self, py: Python<'_>, limit: Arg) -> PyResult<Vec<Item>> {
+        let limit = limit.map_or(Ok(5), |limit| positive("limit", limit))? as usize;
+        Ok(py.detach(|| self.core.failures(limit))?.into_iter().map(Item::read).collect())
+    }
+
+    #[pyo3(signature = (ttl = None))]
+    fn acquire_worker_lease(&self, py: Python<'_>, ttl: Arg) -> PyResult<bool> {
+        let ttl_ms = ttl_ms(ttl)?;
+        Ok(py.detach(|| self.core.acquire_worker_lease(ttl_ms))?)
+    }
+
+    fn refresh_worker_lease(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(py.detach(|| self.core.refresh_worker_lease())?)
+    }
+
+    fn release_worker_lease(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(py.detach(|| self.core.release_worker_lease())?)
+    }
+
+    fn worker_is_alive(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(py.detach(|| self.core.worker_is_alive())?)
+    }
+
+    #[pyo3(signature = (ttl = None))]
+    fn begin_drain(&self, py: Python<'_>, ttl: Arg) -> PyResult<Option<Drain>> {
+        Drain::begin(py, &self.core, ttl_ms(ttl)?)
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.core.close());
+    }
+}
+
+impl Queue {
+    fn take(&self, py: Python<'_>, how: Claim, wait: Option<Duration>) -> PyResult<Vec<Item>> {
+        let held = match wait {
+            None | Some(Duration::ZERO) => py.detach(|| self.core.claim(how))?,
+            Some(wait) => self.wait_and_take(py, how, wait)?,
+        };
+        Ok(held.into_iter().map(|held| Item::claimed(Arc::new(held), self.core.clone())).collect())
+    }
+
+    /// Short sleeps without the GIL, and a look at Python's signals between them.
+    fn wait_and_take(&self, py: Python<'_>, how: Claim, wait: Duration) -> PyResult<Vec<Held>> {
+        let started = Instant::now();
+        loop {
+            let left = wait.saturating_sub(started.elapsed());
+            let held = py.detach(|| self.core.claim_or_nap(how, left))?;
+            if !held.is_empty() || left.is_zero() {
+                return Ok(held);
+            }
+            py.check_signals()?;
+        }
+    }
+}
+
+/// A time to wait; `inf` means without end.
+fn patience(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    let limit = seconds(what, value)?;
+    if limit == f64::INFINITY {
+        return Ok(Duration::MAX);
+    }
+    Duration::try_from_secs_f64(limit)
+        .map_err(|_| PyValueError::new_err(format!("{what} must be a number of seconds, zero or more, not {limit}")))
+}
+
+fn ttl_ms(ttl: Arg) -> PyResult<i64> {
+    ttl.map_or(Ok(crate::lease::DEFAULT_TTL_MS), |ttl| lease_ms("ttl", ttl))
+}
+
+fn parse_status(status: &str) -> PyResult<Status> {
+    Status::parse(status).ok_or_else(|| {
+        let known = Status::ALL.map(Status::as_str).join(", ");
+        PyValueError::new_err(format!("status must be one of {known}, not {status:?}"))
+    })
+}

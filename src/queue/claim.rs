@@ -1,0 +1,209 @@
+//! Taking items for work: claim, and what a claim brings in first.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::{Queue, Session, random};
+use crate::error::{Error, Result};
+use crate::heartbeat::Beat;
+use crate::item::{Item, Receipt};
+use crate::lease;
+use crate::outcome::{Ending, decide};
+use crate::sqlite::{Expired, Grant, Place, Tx};
+use crate::wake::LONGEST_NAP;
+
+/// How many rows one claim brings in; the rest is left to the next claims.
+const DUE_AT_A_TIME: usize = 500;
+const EXPIRED_AT_A_TIME: usize = 16;
+/// How often leases are compared with a clock that may have gone back.
+const LOOK_AHEAD_MS: u64 = 1_000;
+
+/// How to claim.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    pub limit: usize,
+    /// `None`: the queue's.
+    pub lease_ms: Option<i64>,
+}
+
+impl Default for Claim {
+    fn default() -> Self {
+        Self { limit: 1, lease_ms: None }
+    }
+}
+
+/// A claimed item and what is known of the claim.
+pub struct Held {
+    pub item: Item,
+    receipt: Receipt,
+    lease_ms: i64,
+    place: Place,
+    lost: Arc<AtomicBool>,
+    settled: AtomicBool,
+}
+
+impl Held {
+    /// Set once somebody has learned that the claim is gone.
+    pub fn is_known_lost(&self) -> bool {
+        self.lost.load(Ordering::SeqCst)
+    }
+
+    /// Whether the claim's end was recorded through this object.
+    pub fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn receipt(&self) -> Receipt {
+        self.receipt
+    }
+
+    pub(super) fn note_settled(&self, took_effect: bool) {
+        let flag = if took_effect { &self.settled } else { &*self.lost };
+        flag.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn note_lost(&self) {
+        self.lost.store(true, Ordering::SeqCst);
+    }
+}
+
+/// What one look at the queue gave.
+pub(super) struct Taken {
+    pub items: Vec<Held>,
+    /// More rows wait to be brought in, so finding nothing does not mean that there is nothing.
+    pub unfinished: bool,
+}
+
+impl Queue {
+    /// Takes up to `limit` items; none when nothing is due.
+    pub fn claim(&self, how: Claim) -> Result<Vec<Held>> {
+        loop {
+            let taken = self.write_lightly(|tx| self.take(tx, how))?;
+            if !taken.items.is_empty() || !taken.unfinished {
+                return Ok(taken.items);
+            }
+        }
+    }
+
+    /// Claims if there seems to be something, else sleeps a little: one turn of a wait that can be interrupted.
+    pub fn claim_or_nap(&self, how: Claim, limit: Duration) -> Result<Vec<Held>> {
+        let session = self.session()?;
+        let seen = session.database.bell().count();
+        let attention = session.database.attention(self.name(), self.options.clock.now(), self.options.lease_ms)?;
+        if attention.ready || attention.due || attention.expired || self.is_time_to_look_ahead(&session) {
+            let items = self.claim(how)?;
+            if !items.is_empty() {
+                return Ok(items);
+            }
+        }
+        session.database.bell().wait(seen, limit.min(LONGEST_NAP));
+        Ok(Vec::new())
+    }
+
+    pub(super) fn take(&self, tx: &Tx, how: Claim) -> Result<Taken> {
+        let unfinished = self.bring_in(tx)?;
+        let lease_ms = how.lease_ms.unwrap_or(self.options.lease_ms);
+        let worker = self.worker_name();
+        let mut items = Vec::new();
+        while items.len() < how.limit {
+            // A token is never negative, so that it reads as a plain number in every tool.
+            let token = (random()? >> 1) as i64;
+            let Some(item) = tx.claim(self.name(), &Grant { token, lease_ms, worker: &worker })? else { break };
+            let receipt = Receipt { id: item.id, attempt: item.attempt, token };
+            if let Some(damage) = item.damage.clone() {
+                let ending = Ending::Failed { error: damage, retry_in: None, give_up: true };
+                let (verdict, _) = decide(ending, &self.allowance(item.retries, item.max_retries), tx.now(), 0.0);
+                tx.settle(self.name(), receipt.into(), &verdict)?;
+                continue;
+            }
+            items.push(Held {
+                item,
+                receipt,
+                lease_ms,
+                place: self.place.clone(),
+                lost: Arc::default(),
+                settled: AtomicBool::new(false),
+            });
+        }
+        Ok(Taken { items, unfinished })
+    }
+
+    /// Small, bounded steps: due items join the order, expired claims are taken back. Says whether some are left.
+    fn bring_in(&self, tx: &Tx) -> Result<bool> {
+        let attention = tx.attention(self.name(), self.options.lease_ms)?;
+        let due = if attention.due { tx.bring_in_due(self.name(), DUE_AT_A_TIME)? } else { 0 };
+        let mut expired = Vec::new();
+        if attention.expired {
+            expired = tx.expired(self.name(), self.options.lease_ms, EXPIRED_AT_A_TIME)?;
+        }
+        let ahead = self.look_ahead(tx)?;
+        let unfinished = due == DUE_AT_A_TIME || expired.len() >= EXPIRED_AT_A_TIME || ahead.len() == EXPIRED_AT_A_TIME;
+        for claim in expired.into_iter().chain(ahead) {
+            self.take_back(tx, claim)?;
+        }
+        Ok(unfinished)
+    }
+
+    /// Claims that a clock that went back would hold too long. Finding them means walking all claims, so it is not
+    /// done for every one of them.
+    fn look_ahead(&self, tx: &Tx) -> Result<Vec<Expired>> {
+        let session = self.session()?;
+        if !self.is_time_to_look_ahead(&session) {
+            return Ok(Vec::new());
+        }
+        let ahead = tx.ahead(self.name(), EXPIRED_AT_A_TIME)?;
+        if ahead.len() < EXPIRED_AT_A_TIME {
+            session.looked_ahead_at.store(tx.now().ms(), Ordering::Relaxed);
+        }
+        Ok(ahead)
+    }
+
+    fn is_time_to_look_ahead(&self, session: &Session) -> bool {
+        let last = session.looked_ahead_at.load(Ordering::Relaxed);
+        self.options.clock.now().ms().abs_diff(last) >= LOOK_AHEAD_MS
+    }
+
+    fn take_back(&self, tx: &Tx, claim: Expired) -> Result<()> {
+        let ending = Ending::Lost { worker: claim.worker };
+        let (verdict, _) = decide(ending, &self.allowance(claim.retries, claim.max_retries), tx.now(), 0.0);
+        tx.settle(self.name(), claim.fence, &verdict)?;
+        Ok(())
+    }
+
+    fn worker_name(&self) -> String {
+        match &self.options.worker {
+            Some(name) => name.clone(),
+            None => format!("{}:{}", lease::hostname(), std::process::id()),
+        }
+    }
+
+    /// Renews a claim from a native thread until the beat is dropped.
+    pub fn keep_alive(&self, held: &Held) -> Result<Beat> {
+        self.check_is_ours(held)?;
+        let session = self.session()?;
+        let (name, receipt, lease_ms) = (self.options.name.clone(), held.receipt, held.lease_ms);
+        let renew = Box::new(move |tx: &Tx| tx.extend(&name, receipt, lease_ms));
+        Ok(Beat::start(session.database.clone(), self.options.clock.clone(), lease_ms, held.lost.clone(), renew))
+    }
+
+    /// Whether the claim is gone, asking the file if nobody has noticed yet.
+    pub fn is_lost(&self, held: &Held) -> Result<bool> {
+        if held.is_known_lost() || held.is_settled() {
+            return Ok(held.is_known_lost());
+        }
+        let holds = self.session()?.database.holds(self.name(), held.receipt)?;
+        if !holds {
+            held.note_lost();
+        }
+        Ok(!holds)
+    }
+
+    /// A receipt says nothing about the items of another file or queue.
+    pub(super) fn check_is_ours(&self, held: &Held) -> Result<()> {
+        if held.place == self.place && held.item.queue == self.options.name {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!("item {} was claimed from another queue ('{}')", held.item.id, held.item.queue)))
+    }
+}

@@ -1,0 +1,48 @@
+//! Looking without touching: items, counts, failures.
+
+use super::Queue;
+use crate::error::Result;
+use crate::item::{Counts, Item, Status};
+use crate::sqlite::Page;
+
+/// Which items to list.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub status: Option<Status>,
+    pub project: Option<String>,
+    /// The last id of the page before.
+    pub after: Option<i64>,
+    pub limit: usize,
+    pub newest_first: bool,
+}
+
+impl Queue {
+    pub fn get(&self, id: i64) -> Result<Option<Item>> {
+        self.session()?.database.get(self.name(), id)
+    }
+
+    pub fn items(&self, filter: &Filter) -> Result<Vec<Item>> {
+        let page = Page {
+            status: filter.status.map(Status::as_str),
+            project: filter.project.as_deref(),
+            after: filter.after,
+            limit: i64::try_from(filter.limit).unwrap_or(i64::MAX),
+            newest_first: filter.newest_first,
+        };
+        self.session()?.database.items(self.name(), &page)
+    }
+
+    /// The latest failures, newest first.
+    pub fn failures(&self, limit: usize) -> Result<Vec<Item>> {
+        self.session()?.database.failures(self.name(), i64::try_from(limit).unwrap_or(i64::MAX))
+    }
+
+    pub fn counts(&self) -> Result<Counts> {
+        self.session()?.database.counts(self.name())
+    }
+
+    /// Items that wait or are being worked on.
+    pub fn pending(&self) -> Result<i64> {
+        self.session()?.database.pending(self.name())
+    }
+}

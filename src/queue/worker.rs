@@ -1,0 +1,102 @@
+//! The worker lease: the right to be the one worker that drains a queue.
+
+use std::sync::Arc;
+
+use super::{Queue, random};
+use crate::error::Result;
+use crate::heartbeat::Beat;
+use crate::lease::{self, DEFAULT_TTL_MS, Record, Standing};
+use crate::sqlite::Tx;
+
+/// A worker lease in this object's hands.
+#[derive(Clone)]
+pub(super) struct Hold {
+    owner: Arc<str>,
+    ttl_ms: i64,
+}
+
+impl Queue {
+    /// Takes the lease if it is free, expired or unreadable. A live one is refused, also this object's own.
+    pub fn acquire_worker_lease(&self, ttl_ms: i64) -> Result<bool> {
+        let session = self.session()?;
+        let owner: Arc<str> = format!("{:016x}{:016x}", random()?, random()?).into();
+        let hold = Hold { owner, ttl_ms };
+        let acquired = self.write_lightly(|tx| self.take_worker_lease(tx, &hold))?;
+        if acquired {
+            *session.worker_lease.lock() = Some(hold);
+        }
+        Ok(acquired)
+    }
+
+    fn take_worker_lease(&self, tx: &Tx, hold: &Hold) -> Result<bool> {
+        let key = lease::key(self.name());
+        if let Standing::Live(_) = lease::standing(tx.worker_lease(&key)?.as_deref(), hold.ttl_ms, tx.now()) {
+            return Ok(false);
+        }
+        tx.set_worker_lease(&key, &Record::new(&hold.owner, hold.ttl_ms, tx.now()).render())?;
+        Ok(true)
+    }
+
+    /// Renews the lease if it is still this object's.
+    pub fn refresh_worker_lease(&self) -> Result<bool> {
+        let Some(hold) = self.worker_hold()? else { return Ok(false) };
+        self.write_lightly(|tx| renew(tx, self.name(), &hold))
+    }
+
+    /// Gives the lease back if it is still this object's.
+    pub fn release_worker_lease(&self) -> Result<bool> {
+        let session = self.session()?;
+        let Some(hold) = session.worker_lease.lock().take() else { return Ok(false) };
+        self.write_lightly(|tx| self.drop_worker_lease(tx, &hold))
+    }
+
+    pub fn worker_is_alive(&self) -> Result<bool> {
+        let stored = self.session()?.database.worker_lease(&lease::key(self.name()))?;
+        let standing = lease::standing(stored.as_deref(), DEFAULT_TTL_MS, self.options.clock.now());
+        Ok(matches!(standing, Standing::Live(_)))
+    }
+
+    /// After the record was removed by the transaction that found nothing left.
+    pub(super) fn forget_worker_lease(&self) {
+        if let Some(session) = &*self.session.load() {
+            session.worker_lease.lock().take();
+        }
+    }
+
+    pub(super) fn worker_hold(&self) -> Result<Option<Hold>> {
+        Ok(self.session()?.worker_lease.lock().clone())
+    }
+
+    pub(super) fn drop_worker_lease(&self, tx: &Tx, hold: &Hold) -> Result<bool> {
+        let key = lease::key(self.name());
+        let ours = is_ours(tx, &key, hold)?;
+        if ours {
+            tx.clear_worker_lease(&key)?;
+        }
+        Ok(ours)
+    }
+
+    /// Renews the worker lease from a native thread until the beat is dropped.
+    pub(super) fn keep_worker_lease(&self, hold: &Hold) -> Result<Beat> {
+        let (name, kept) = (self.options.name.clone(), hold.clone());
+        let renew = Box::new(move |tx: &Tx| renew(tx, &name, &kept));
+        let session = self.session()?;
+        Ok(Beat::start(session.database.clone(), self.options.clock.clone(), hold.ttl_ms, Arc::default(), renew))
+    }
+}
+
+/// Whether the record carries our token. A lease that ran out but that nobody took is still ours.
+pub(super) fn is_ours(tx: &Tx, key: &str, hold: &Hold) -> Result<bool> {
+    let stored = tx.worker_lease(key)?;
+    let record = stored.and_then(|text| serde_json::from_str::<Record>(&text).ok());
+    Ok(record.is_some_and(|record| record.is_owned_by(&hold.owner)))
+}
+
+fn renew(tx: &Tx, queue: &str, hold: &Hold) -> Result<bool> {
+    let key = lease::key(queue);
+    let ours = is_ours(tx, &key, hold)?;
+    if ours {
+        tx.set_worker_lease(&key, &Record::new(&hold.owner, hold.ttl_ms, tx.now()).render())?;
+    }
+    Ok(ours)
+}

@@ -1,0 +1,394 @@
+//! Connections: how a file is opened, one writer and its readers per file and process, transactions, waiting for locks.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use once_cell::sync::Lazy;
+use parking_lot::Mutex;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use super::failure::leaves_outcome_unknown;
+use super::{Tx, migrate};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::wake::Bell;
+
+/// Readers kept open beside the writer; more are opened when needed and closed after use.
+const IDLE_READERS: usize = 4;
+const KEPT_STATEMENTS: usize = 64;
+/// What a checkpointed WAL may keep of its size.
+const WAL_BYTES_KEPT: i64 = 16 * 1024 * 1024;
+
+/// What a commit waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// The disk: what is acknowledged survives a power cut.
+    Full,
+    /// The operating system: survives the process, and a power cut rolls back the last commits.
+    Normal,
+}
+
+impl Sync {
+    fn pragma(self) -> &'static str {
+        match self {
+            Sync::Full => "PRAGMA synchronous = FULL",
+            Sync::Normal => "PRAGMA synchronous = NORMAL",
+        }
+    }
+
+    fn level(self) -> i64 {
+        match self {
+            Sync::Full => 2,
+            Sync::Normal => 1,
+        }
+    }
+}
+
+/// Where a database lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// One private connection, for tests; the number tells one from another.
+    Memory(u64),
+    /// An absolute path, so that SQLite cannot read it as a URI.
+    File(PathBuf),
+}
+
+impl Place {
+    /// Reads a path as the user gave it. The file need not exist, its directory must.
+    pub fn resolve(path: &Path) -> Result<Self> {
+        if path == Path::new(":memory:") {
+            static MADE: AtomicU64 = AtomicU64::new(0);
+            return Ok(Place::Memory(MADE.fetch_add(1, Ordering::Relaxed)));
+        }
+        let bytes = path.as_os_str().as_encoded_bytes();
+        if bytes.is_empty() {
+            return Err(Error::Invalid("the path of the queue's file is empty".into()));
+        }
+        if bytes.contains(&0) {
+            return Err(Error::Invalid("the path of the queue's file contains a NUL character".into()));
+        }
+        if bytes.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"file:")) {
+            return Err(Error::Invalid(
+                "file: URIs are not accepted, because they can switch off locking; pass a plain path".into(),
+            ));
+        }
+        if path.is_dir() {
+            return Err(Error::Invalid(format!("{} is a directory; pass the path of a file in it", path.display())));
+        }
+        // A link leads to one file under one name, so that every user of it finds the same WAL.
+        if let Ok(real) = path.canonicalize() {
+            return Ok(Place::File(real));
+        }
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let name = path.file_name().ok_or_else(|| Error::Invalid(format!("{} names no file", path.display())))?;
+        let parent = parent.canonicalize().map_err(|_| Error::MissingDirectory(parent.to_owned()))?;
+        Ok(Place::File(parent.join(name)))
+    }
+}
+
+/// How long a call may wait for other writers; shared with the connection's busy handler.
+#[derive(Clone)]
+struct Patience(Arc<AtomicU64>);
+
+impl Patience {
+    fn new(limit: Duration) -> Self {
+        let patience = Self(Arc::default());
+        patience.set(limit);
+        patience
+    }
+
+    fn set(&self, limit: Duration) {
+        self.0.store(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Short waits that grow and differ, so that writers neither sleep through a free lock nor march in step.
+    fn handler(&self) -> impl FnMut(i32) -> bool + Send + 'static {
+        let limit = self.0.clone();
+        let mut started = Instant::now();
+        move |tries| {
+            if tries == 0 {
+                started = Instant::now();
+            }
+            if started.elapsed() >= Duration::from_millis(limit.load(Ordering::Relaxed)) {
+                return false;
+            }
+            let longest = 100u64 << tries.clamp(0, 6);
+            let dice = u64::from(getrandom::u32().unwrap_or(0));
+            std::thread::sleep(Duration::from_micros(longest / 2 + dice % (longest / 2 + 1)));
+            true
+        }
+    }
+}
+
+struct Writer {
+    /// `None` after an I/O error: what the connection believes can no longer be trusted.
+    connection: Option<Connection>,
+    patience: Patience,
+    sync: Sync,
+}
+
+/// One file as this process has it open. All queues of the file share it.
+pub struct Database {
+    place: Place,
+    writer: Mutex<Writer>,
+    readers: Mutex<Vec<Connection>>,
+    bell: Bell,
+    shape: migrate::Shape,
+    identity: Identity,
+}
+
+/// Which file a path led to when it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity(u64, u64);
+
+impl Identity {
+    #[cfg(unix)]
+    fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(path).ok().map(|file| Self(file.dev(), file.ino()))
+    }
+
+    #[cfg(not(unix))]
+    fn of(path: &Path) -> Option<Self> {
+        std::fs::metadata(path).ok().map(|_| Self(0, 0))
+    }
+}
+
+type Registry = HashMap<PathBuf, Weak<Database>>;
+static OPEN: Lazy<Mutex<Registry>> = Lazy::new(Mutex::default);
+
+impl Database {
+    /// Opens a file, or joins this process's open one.
+    pub fn open(place: Place, patience: Duration) -> Result<Arc<Self>> {
+        let Place::File(path) = &place else {
+            return Ok(Arc::new(Self::create(place, patience)?));
+        };
+        if let Some(database) = find(path) {
+            return Ok(database);
+        }
+        let database = Arc::new(Self::create(place.clone(), patience).map_err(|error| error.about(path))?);
+        let mut open = OPEN.lock();
+        // Another thread may have opened it meanwhile: one writer per file, so the second one goes.
+        if let Some(first) = open.get(path).and_then(Weak::upgrade).filter(|first| first.is_current()) {
+            drop(open);
+            return Ok(first);
+        }
+        open.retain(|_, known| known.strong_count() > 0);
+        open.insert(path.clone(), Arc::downgrade(&database));
+        Ok(database)
+    }
+
+    fn create(place: Place, limit: Duration) -> Result<Self> {
+        let patience = Patience::new(limit);
+        let mut connection = connect(&place, &patience)?;
+        let shape = migrate::prepare(&mut connection, &place, limit)?;
+        let identity = match &place {
+            Place::Memory(_) => Identity(0, 0),
+            Place::File(path) => {
+                Identity::of(path).ok_or_else(|| Error::Storage("the file vanished while it was opened".into()))?
+            }
+        };
+        let mut writer = Writer { connection: Some(connection), patience, sync: Sync::Full };
+        for sync in [Sync::Normal, Sync::Full] {
+            writer.switch(sync)?;
+        }
+        Ok(Self {
+            place,
+            writer: Mutex::new(writer),
+            readers: Mutex::default(),
+            bell: Bell::default(),
+            shape,
+            identity,
+        })
+    }
+
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    pub fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
+    pub(super) fn shape(&self) -> migrate::Shape {
+        self.shape
+    }
+
+    /// Whether the path still leads to the file that was opened.
+    fn is_current(&self) -> bool {
+        match &self.place {
+            Place::Memory(_) => true,
+            Place::File(path) => Identity::of(path) == Some(self.identity),
+        }
+    }
+
+    /// Runs `work` in a write transaction. The clock is read once the lock is held, never before.
+    pub fn write<T>(
+        &self,
+        sync: Sync,
+        clock: &Clock,
+        limit: Duration,
+        work: impl FnOnce(&Tx) -> Result<T>,
+    ) -> Result<T> {
+        let waiting_since = Instant::now();
+        let Some(mut writer) = self.writer.try_lock_for(limit) else {
+            let error = Error::Busy(format!("other threads of this process have been writing for {limit:?}"));
+            return Err(self.about(error));
+        };
+        writer.patience.set(limit.saturating_sub(waiting_since.elapsed()));
+        self.transact(&mut writer, sync, clock, limit, work).map_err(|error| self.about(error))
+    }
+
+    fn transact<T>(
+        &self,
+        writer: &mut Writer,
+        sync: Sync,
+        clock: &Clock,
+        limit: Duration,
+        work: impl FnOnce(&Tx) -> Result<T>,
+    ) -> Result<T> {
+        if writer.connection.is_none() {
+            writer.connection = Some(connect(&self.place, &writer.patience)?);
+            writer.sync = Sync::Full;
+        }
+        if writer.sync != sync {
+            writer.switch(sync)?;
+        }
+        let connection = writer.connection.as_ref().expect("opened above");
+        if let Err(error) = begin(connection) {
+            return Err(match error.sqlite_error_code() {
+                Some(rusqlite::ErrorCode::DatabaseBusy) => Error::Busy(format!(
+                    "another connection has held the write lock for {limit:?}; if it is a transaction of your own, \
+                     commit it or roll it back before calling the queue"
+                )),
+                _ => writer.poisoned(error),
+            });
+        }
+        let guard = Rollback(connection);
+        let tx = Tx::new(connection, clock.now(), self.shape);
+        let value = work(&tx)?;
+        match connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])) {
+            Ok(_) => {
+                std::mem::forget(guard);
+                Ok(value)
+            }
+            Err(error) => {
+                drop(guard);
+                let unknown = leaves_outcome_unknown(&error);
+                let error = writer.poisoned(error);
+                Err(if unknown {
+                    Error::Storage(format!(
+                        "{error}; whether this change was written is unknown, look before you repeat it"
+                    ))
+                } else {
+                    error
+                })
+            }
+        }
+    }
+
+    /// Runs `look` on a connection beside the writer; it sees everything committed before the call.
+    pub fn read<T>(&self, look: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        if let Place::Memory(_) = self.place {
+            let writer = self.writer.lock();
+            return look(writer.connection.as_ref().expect("a private connection is never given up"));
+        }
+        let idle = self.readers.lock().pop();
+        let outcome = match idle {
+            Some(reader) => look(&reader).map(|value| (value, reader)),
+            None => self.reader().and_then(|reader| look(&reader).map(|value| (value, reader))),
+        };
+        let (value, reader) = outcome.map_err(|error| self.about(error))?;
+        let mut readers = self.readers.lock();
+        if readers.len() < IDLE_READERS {
+            readers.push(reader);
+        }
+        Ok(value)
+    }
+
+    fn reader(&self) -> Result<Connection> {
+        let reader = connect(&self.place, &Patience::new(Duration::from_secs(30)))?;
+        reader.execute_batch("PRAGMA query_only = ON")?;
+        Ok(reader)
+    }
+
+    fn about(&self, error: Error) -> Error {
+        match &self.place {
+            Place::Memory(_) => error,
+            Place::File(path) => error.about(path),
+        }
+    }
+}
+
+impl Writer {
+    /// Sets how commits sync, and reads it back: a level that did not take is an error, not a surprise.
+    fn switch(&mut self, sync: Sync) -> Result<()> {
+        let connection = self.connection.as_ref().expect("a writer is switched only while it is open");
+        connection.execute_batch(sync.pragma())?;
+        let level: i64 = connection.prepare_cached("PRAGMA synchronous")?.query_row([], |row| row.get(0))?;
+        if level != sync.level() {
+            return Err(Error::Storage(format!("SQLite did not accept '{}': it says {level}", sync.pragma())));
+        }
+        self.sync = sync;
+        Ok(())
+    }
+
+    /// After an I/O error pages in memory and on disk may differ: the connection is given up, without a checkpoint
+    /// that could write what it only believes. The next call opens a fresh one.
+    fn poisoned(&mut self, error: rusqlite::Error) -> Error {
+        if leaves_outcome_unknown(&error)
+            && let Some(connection) = self.connection.take()
+        {
+            // Only makes the close gentler; the connection is dropped either way.
+            let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        }
+        error.into()
+    }
+}
+
+/// Undoes an unfinished transaction, also when the work panicked.
+struct Rollback<'a>(&'a Connection);
+
+impl Drop for Rollback<'_> {
+    fn drop(&mut self) {
+        if !self.0.is_autocommit() {
+            // A rollback fails only when SQLite has already rolled back by itself.
+            let _ = self.0.execute_batch("ROLLBACK");
+        }
+    }
+}
+
+fn begin(connection: &Connection) -> rusqlite::Result<usize> {
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])
+}
+
+/// This process's open database of that path, if the path still leads to the same file.
+fn find(path: &Path) -> Option<Arc<Database>> {
+    let known = OPEN.lock().get(path)?.upgrade();
+    known.filter(|database| database.is_current())
+}
+
+/// Every connection of this crate is opened here.
+fn connect(place: &Place, patience: &Patience) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let mut connection = match place {
+        Place::Memory(_) => Connection::open_in_memory_with_flags(flags)?,
+        Place::File(path) => Connection::open_with_flags(path, flags)?,
+    };
+    connection.busy_handler(Some(patience.handler()))?;
+    connection.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
+    // Without it SQLite plans a cached statement anew whenever a value is bound: 100 µs a claim.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
+    Ok(connection)
+}

@@ -1,0 +1,50 @@
+//! SQLite's result codes in our words.
+
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+use crate::error::Error;
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        let rusqlite::Error::SqliteFailure(failure, _) = &error else {
+            return Error::Storage(error.to_string());
+        };
+        match failure.code {
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy(error.to_string()),
+            ErrorCode::DiskFull => Error::DiskFull(format!(
+                "the disk is full ({error}); nothing was written, free some space and try again"
+            )),
+            ErrorCode::ReadOnly => Error::ReadOnly(format!("the database cannot be written ({error})")),
+            ErrorCode::DatabaseCorrupt => {
+                Error::Corrupt(format!("the database is damaged ({error}); restore a backup, nothing was changed"))
+            }
+            ErrorCode::NotADatabase => {
+                Error::NotADatabase(format!("the file is not an SQLite database ({error}); it was left as it is"))
+            }
+            _ => Error::Storage(error.to_string()),
+        }
+    }
+}
+
+impl Error {
+    /// Says which file a storage error is about.
+    pub(super) fn about(self, path: &Path) -> Self {
+        let at = |text: String| format!("{}: {text}", path.display());
+        match self {
+            Error::Busy(text) => Error::Busy(at(text)),
+            Error::Storage(text) => Error::Storage(at(text)),
+            Error::DiskFull(text) => Error::DiskFull(at(text)),
+            Error::ReadOnly(text) => Error::ReadOnly(at(text)),
+            Error::Corrupt(text) => Error::Corrupt(at(text)),
+            Error::NotADatabase(text) => Error::NotADatabase(at(text)),
+            other => other,
+        }
+    }
+}
+
+/// Whether a failed commit may have reached the disk all the same.
+pub(super) fn leaves_outcome_unknown(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::SystemIoFailure))
+}

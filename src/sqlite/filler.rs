@@ -1,0 +1,73 @@
+//! How much filler keeps a row's length the same while it is pending, processing and finished.
+//!
+//! The bytes are those of SQLite's record format. A filler that does not fit exactly costs time, never correctness:
+//! the row is then rewritten as a whole.
+
+/// What a row may need besides its status: two times, a token, a lease and the worker's name, or two times.
+const ROOM: usize = 98;
+/// Longer blobs would need a longer header, and the length would change after all.
+const LARGEST: usize = 57;
+
+const TIME_TEXT: usize = "2026-06-14 10:00:00.000".len();
+const TOKEN: usize = 8;
+/// Milliseconds since 1970, from 1970-01-26 to the year 6429.
+const TIME_MS: usize = 6;
+
+/// The sizes of the two filler columns.
+pub type Filler = (i64, i64);
+
+pub fn pending(run_at: Option<i64>) -> Filler {
+    beside("pending".len() + run_at.map_or(0, |_| TIME_MS))
+}
+
+pub fn processing(lease_ms: i64, worker: &str) -> Filler {
+    beside("processing".len() + TIME_TEXT + TOKEN + TIME_MS + integer(lease_ms) + worker.len())
+}
+
+pub fn finished(status: &str) -> Filler {
+    beside(status.len() + TIME_TEXT + TIME_TEXT)
+}
+
+fn beside(used: usize) -> Filler {
+    let left = ROOM.saturating_sub(used);
+    let first = left.min(LARGEST);
+    (first as i64, (left - first).min(LARGEST) as i64)
+}
+
+fn integer(value: i64) -> usize {
+    match value {
+        0 | 1 => 0,
+        -128..=127 => 1,
+        -32_768..=32_767 => 2,
+        -8_388_608..=8_388_607 => 3,
+        -2_147_483_648..=2_147_483_647 => 4,
+        -140_737_488_355_328..=140_737_488_355_327 => 6,
+        _ => 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(filler: Filler) -> usize {
+        (filler.0 + filler.1) as usize
+    }
+
+    #[test]
+    fn a_new_row_has_the_defaults_of_the_table() {
+        let table = include_str!("migrations/0001_create.sql");
+        let (first, second) = pending(None);
+        assert!(table.contains(&format!("filler       BLOB NOT NULL DEFAULT (zeroblob({first}))")));
+        assert!(table.contains(&format!("filler2      BLOB NOT NULL DEFAULT (zeroblob({second}))")));
+    }
+
+    #[test]
+    fn every_status_takes_the_same_room() {
+        let worker = "a-host-with-a-name.example:12345";
+        let claimed = 10 + 23 + 8 + 6 + 3 + worker.len() + sum(processing(60_000, worker));
+        assert_eq!(claimed, 7 + sum(pending(None)));
+        assert_eq!(claimed, 7 + 6 + sum(pending(Some(1_800_000_000_000))));
+        assert_eq!(claimed, 4 + 23 + 23 + sum(finished("done")));
+    }
+}

@@ -1,0 +1,2 @@
+-- Removes the worker lease. ?1 key
+DELETE FROM membox_queue_meta WHERE key = ?1

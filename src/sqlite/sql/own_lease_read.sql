@@ -1,0 +1,2 @@
+-- The stored worker lease. ?1 key
+SELECT value FROM membox_queue_meta WHERE key = ?1
