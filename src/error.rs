@@ -16,6 +16,10 @@ pub enum Error {
     #[error("this queue is closed; open a new Queue to go on")]
     Closed,
 
+    /// What a forked child cannot take over from its parent.
+    #[error("{0} belongs to the parent process and does not cross a fork; {1}")]
+    Forked(&'static str, &'static str),
+
     #[error(
         "the content has {size} bytes, the limit is {limit}; store large bodies elsewhere and enqueue a reference, or raise max_bytes"
     )]
@@ -31,6 +35,10 @@ pub enum Error {
 
     #[error("{0}")]
     Storage(String),
+
+    /// Reading or writing failed in the operating system, or went to a log that is no longer the file's.
+    #[error("{0}")]
+    Io(String),
 
     #[error("{0}")]
     DiskFull(String),

@@ -1,15 +1,15 @@
 //! The native thread that keeps claims and the worker lease alive. It never touches Python.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
 
-use once_cell::sync::Lazy;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use arc_swap::ArcSwapOption;
 
 use crate::clock::Clock;
-use crate::error::Result;
-use crate::sqlite::{Database, Sync, Tx};
+use crate::error::{Error, Result};
+use crate::sqlite::{self, Database, Sync, Tx};
+use crate::sync::{Mutex, wait};
 
 /// A lease is renewed this many times before it would run out.
 const BEATS_PER_LEASE: u32 = 3;
@@ -20,6 +20,7 @@ type Renew = Box<dyn Fn(&Tx) -> Result<bool> + Send + std::marker::Sync>;
 /// Keeps something alive until it is dropped.
 pub struct Beat {
     entry: Arc<Entry>,
+    heart: Arc<Heart>,
 }
 
 struct Entry {
@@ -35,6 +36,7 @@ struct Entry {
 struct Heart {
     state: Mutex<State>,
     changed: Condvar,
+    generation: u64,
 }
 
 #[derive(Default)]
@@ -44,33 +46,62 @@ struct State {
     looks_at: Option<Instant>,
 }
 
-static HEART: Lazy<&'static Heart> = Lazy::new(|| {
-    let heart: &'static Heart = Box::leak(Box::default());
-    std::thread::Builder::new()
-        .name("membox-queue-heartbeat".into())
-        .spawn(move || heart.run())
-        .expect("the operating system refused a thread");
-    heart
-});
+/// The heart of this process. A forked child has none: its parent's thread does not run in it.
+static HEART: ArcSwapOption<Heart> = ArcSwapOption::const_empty();
 
 impl Beat {
     /// Starts renewing well before `lease_ms` is over. `lost` is set when `renew` says that it is no longer ours.
-    pub fn start(database: Arc<Database>, clock: Clock, lease_ms: i64, lost: Arc<AtomicBool>, renew: Renew) -> Self {
+    pub fn start(
+        database: Arc<Database>,
+        clock: Clock,
+        lease_ms: i64,
+        lost: Arc<AtomicBool>,
+        renew: Renew,
+    ) -> Result<Self> {
         let every = Duration::from_millis(u64::try_from(lease_ms).unwrap_or(1).max(1)) / BEATS_PER_LEASE;
         let next = Instant::now() + every;
         let entry = Arc::new(Entry { database, clock, renew, every, next: Mutex::new(next), lost });
-        let mut state = HEART.state.lock();
+        let heart = heart()?;
+        let mut state = heart.state.lock();
         state.entries.push(entry.clone());
         if state.looks_at.is_none_or(|looks_at| looks_at > next) {
-            HEART.changed.notify_one();
+            heart.changed.notify_one();
         }
-        Self { entry }
+        drop(state);
+        Ok(Self { entry, heart })
     }
 }
 
 impl Drop for Beat {
     fn drop(&mut self) {
-        HEART.state.lock().entries.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
+        // The parent's heart may have been locked at the moment of the fork.
+        if self.heart.generation == sqlite::generation() {
+            self.heart.state.lock().entries.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
+        }
+    }
+}
+
+fn heart() -> Result<Arc<Heart>> {
+    let known = HEART.load_full();
+    if let Some(heart) = known.as_ref().filter(|heart| heart.generation == sqlite::generation()) {
+        return Ok(heart.clone());
+    }
+    let heart = Arc::new(Heart { generation: sqlite::generation(), ..Heart::default() });
+    let before = HEART.compare_and_swap(&known, Some(heart.clone()));
+    if before.as_ref().map(Arc::as_ptr) != known.as_ref().map(Arc::as_ptr) {
+        // Another thread was first.
+        return self::heart();
+    }
+    // A parent's heart is left as it is: nothing in it may be locked or freed here.
+    std::mem::forget(known);
+    let beating = heart.clone();
+    let started = std::thread::Builder::new().name("membox-queue-beat".into()).spawn(move || beating.run());
+    match started {
+        Ok(_) => Ok(heart),
+        Err(error) => {
+            HEART.store(None);
+            Err(Error::Storage(format!("the system refused the heartbeat thread: {error}")))
+        }
     }
 }
 
@@ -79,16 +110,15 @@ impl Heart {
         let mut state = self.state.lock();
         loop {
             state.looks_at = state.entries.iter().map(|entry| *entry.next.lock()).min();
-            match state.looks_at {
-                None => self.changed.wait(&mut state),
-                Some(next) if next > Instant::now() => {
-                    self.changed.wait_until(&mut state, next);
-                }
-                Some(_) => {
-                    let due = state.entries.iter().filter(|entry| entry.is_nearly_due()).cloned().collect::<Vec<_>>();
-                    MutexGuard::unlocked(&mut state, || renew_all(due));
-                }
+            let pause = state.looks_at.map(|next| next.saturating_duration_since(Instant::now()));
+            if pause != Some(Duration::ZERO) {
+                state = wait(&self.changed, state, pause);
+                continue;
             }
+            let due = state.entries.iter().filter(|entry| entry.is_nearly_due()).cloned().collect::<Vec<_>>();
+            drop(state);
+            renew_all(due);
+            state = self.state.lock();
         }
     }
 }

@@ -44,30 +44,17 @@ impl Record {
     }
 }
 
-/// What stands under the lease's key.
-#[derive(Debug, PartialEq)]
-pub enum Standing {
-    /// Nothing, something unreadable, or a lease that ran out.
-    Free,
-    Live(Record),
-}
-
-/// Reads the stored value. A heartbeat further ahead than the lease is long can only come from a clock that was
-/// wrong, so it holds nobody off.
-pub fn standing(stored: Option<&str>, default_ttl_ms: i64, now: Now) -> Standing {
-    let Some(record) = stored.and_then(|text| serde_json::from_str::<Record>(text).ok()) else {
-        return Standing::Free;
-    };
+/// The lease that holds others off, if the stored value is one: readable, and not run out. A heartbeat further ahead
+/// than the lease is long can only come from a clock that was wrong, so it holds nobody off.
+pub fn live(stored: Option<&str>, default_ttl_ms: i64, now: Now) -> Option<Record> {
+    let record: Record = serde_json::from_str(stored?).ok()?;
     let ttl_ms = match record.ttl {
         Some(ttl) if ttl.is_finite() && ttl >= 0.0 => (ttl * 1000.0) as i64,
         _ => default_ttl_ms,
     };
-    match clock::parse_ms(&record.heartbeat) {
-        Some(beat) if now.ms().saturating_sub(beat) < ttl_ms && beat.saturating_sub(now.ms()) <= ttl_ms => {
-            Standing::Live(record)
-        }
-        _ => Standing::Free,
-    }
+    let beat = clock::parse_ms(&record.heartbeat)?;
+    let (age, lead) = (now.ms().saturating_sub(beat), beat.saturating_sub(now.ms()));
+    (age < ttl_ms && lead <= ttl_ms).then_some(record)
 }
 
 /// The key of a queue's lease: membox's own for the default queue.
@@ -94,12 +81,12 @@ mod tests {
     }
 
     fn is_live(stored: &str) -> bool {
-        matches!(standing(Some(stored), DEFAULT_TTL_MS, NOW), Standing::Live(_))
+        live(Some(stored), DEFAULT_TTL_MS, NOW).is_some()
     }
 
     #[test]
     fn a_record_reads_back_as_it_was_written() {
-        assert_eq!(standing(Some(&at(0).render()), DEFAULT_TTL_MS, NOW), Standing::Live(at(0)));
+        assert_eq!(live(Some(&at(0).render()), DEFAULT_TTL_MS, NOW), Some(at(0)));
     }
 
     #[test]
@@ -122,7 +109,7 @@ mod tests {
         for text in ["", "null", "[]", "{}", "nonsense", r#"{"heartbeat": 5}"#, r#"{"heartbeat": "soon"}"#] {
             assert!(!is_live(text), "{text}");
         }
-        assert_eq!(standing(None, DEFAULT_TTL_MS, NOW), Standing::Free);
+        assert_eq!(live(None, DEFAULT_TTL_MS, NOW), None);
     }
 
     #[test]

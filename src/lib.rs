@@ -11,6 +11,7 @@ mod lease;
 pub mod outcome;
 mod queue;
 mod sqlite;
+mod sync;
 mod wake;
 
 #[cfg(feature = "python")]

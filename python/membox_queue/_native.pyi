@@ -27,6 +27,12 @@ def set_clock(ms: int | None, /) -> None:
 def clock() -> int:
     """What the queues' clock says, in milliseconds since 1970."""
 
+def switch_off(*measures: str) -> None:
+    """Leave out safety measures ("locks", "fork", "commit-check") so that tests can show what they are for.
+
+    Only before the first queue is opened in this process. Files are damaged without them.
+    """
+
 @final
 class Retry:
     """When a failed item goes back to pending by itself.
@@ -185,6 +191,9 @@ class Queue:
         """The file's absolute path; None in memory."""
     @property
     def name(self) -> str: ...
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the queue was opened with, by the names of the arguments."""
     @property
     def closed(self) -> bool: ...
     def enqueue(

@@ -80,9 +80,19 @@ class Queue(_native.Queue):
     ) -> None:
         self.close()
 
+    def __reduce__(self) -> tuple[Callable[..., Queue], tuple[Any, ...]]:
+        if self.path is None:
+            raise TypeError("an in-memory queue lives in one process and cannot be pickled; use a file")
+        return _reopen, (type(self), str(self.path), self.name, self.options)
+
     def __repr__(self) -> str:
         state = " (closed)" if self.closed else ""
         return f"<Queue {self.name!r} in {str(self.path or ':memory:')!r}{state}>"
+
+
+def _reopen(cls: type[Queue], path: str, name: str, options: dict[str, Any]) -> Queue:
+    """Unpickle a queue: open the same file with the same options."""
+    return cls(path, name, **options)
 
 
 def _project_of(file: Path) -> str:

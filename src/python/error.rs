@@ -10,11 +10,11 @@ impl From<Error> for PyErr {
         let class = match &error {
             Error::Invalid(text) => return PyValueError::new_err(text.clone()),
             Error::Busy(_) => "QueueBusyError",
-            Error::Closed => "QueueClosedError",
+            Error::Closed | Error::Forked(..) => "QueueClosedError",
             Error::TooLarge { .. } => "PayloadTooLargeError",
             Error::SchemaVersion { .. } => "SchemaVersionError",
             Error::MissingDirectory(_) => "MissingDirectoryError",
-            Error::Storage(_) => "StorageError",
+            Error::Storage(_) | Error::Io(_) => "StorageError",
             Error::DiskFull(_) => "DiskFullError",
             Error::ReadOnly(_) => "ReadOnlyError",
             Error::Corrupt(_) => "CorruptDatabaseError",

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -16,6 +15,7 @@ use crate::heartbeat::Beat;
 use crate::item::{self, Content, When};
 use crate::outcome::{Ending, Settled};
 use crate::queue::{self, Held};
+use crate::sync::Mutex;
 
 /// An item as it was when it was claimed or read.
 #[pyclass(frozen, module = "membox_queue")]

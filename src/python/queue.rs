@@ -76,6 +76,21 @@ impl Queue {
     }
 
     #[getter]
+    fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let options = self.core.options();
+        let patience = options.patience;
+        let dict = PyDict::new(py);
+        dict.set_item("lease", options.lease_ms as f64 / 1000.0)?;
+        dict.set_item("max_retries", options.max_retries)?;
+        dict.set_item("retry", options.retry.clone().map(|policy| Retry { policy }))?;
+        dict.set_item("durability", if options.durability == Durability::Full { "full" } else { "normal" })?;
+        dict.set_item("max_bytes", options.max_bytes)?;
+        dict.set_item("busy_timeout", if patience == Duration::MAX { f64::INFINITY } else { patience.as_secs_f64() })?;
+        dict.set_item("worker", options.worker.as_deref())?;
+        Ok(dict)
+    }
+
+    #[getter]
     fn closed(&self) -> bool {
         self.core.is_closed()
     }
@@ -137,7 +152,7 @@ impl Queue {
     fn mark_done_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<usize> {
         let items = items
             .try_iter()?
-            .map(|item| Ok(item?.cast_into::<Item>().map_err(PyErr::from)?))
+            .map(|item| item?.cast_into::<Item>().map_err(PyErr::from))
             .collect::<PyResult<Vec<_>>>()?;
         let held = items.iter().map(|item| Ok(&**item.get().held()?)).collect::<PyResult<Vec<&Held>>>()?;
         Ok(py.detach(|| self.core.mark_done_many(&held))?)

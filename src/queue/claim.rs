@@ -10,7 +10,7 @@ use crate::heartbeat::Beat;
 use crate::item::{Item, Receipt};
 use crate::lease;
 use crate::outcome::{Ending, decide};
-use crate::sqlite::{Expired, Grant, Place, Tx};
+use crate::sqlite::{self, Expired, Grant, Place, Tx};
 use crate::wake::LONGEST_NAP;
 
 /// How many rows one claim brings in; the rest is left to the next claims.
@@ -41,12 +41,18 @@ pub struct Held {
     place: Place,
     lost: Arc<AtomicBool>,
     settled: AtomicBool,
+    generation: u64,
 }
 
 impl Held {
     /// Set once somebody has learned that the claim is gone.
     pub fn is_known_lost(&self) -> bool {
-        self.lost.load(Ordering::SeqCst)
+        self.lost.load(Ordering::SeqCst) || self.is_inherited()
+    }
+
+    /// A claim stays with the process that made it: in a forked child it counts as lost.
+    pub(super) fn is_inherited(&self) -> bool {
+        self.generation != sqlite::generation()
     }
 
     /// Whether the claim's end was recorded through this object.
@@ -124,6 +130,7 @@ impl Queue {
                 place: self.place.clone(),
                 lost: Arc::default(),
                 settled: AtomicBool::new(false),
+                generation: sqlite::generation(),
             });
         }
         Ok(Taken { items, unfinished })
@@ -184,7 +191,7 @@ impl Queue {
         let session = self.session()?;
         let (name, receipt, lease_ms) = (self.options.name.clone(), held.receipt, held.lease_ms);
         let renew = Box::new(move |tx: &Tx| tx.extend(&name, receipt, lease_ms));
-        Ok(Beat::start(session.database.clone(), self.options.clock.clone(), lease_ms, held.lost.clone(), renew))
+        Beat::start(session.database.clone(), self.options.clock.clone(), lease_ms, held.lost.clone(), renew)
     }
 
     /// Whether the claim is gone, asking the file if nobody has noticed yet.

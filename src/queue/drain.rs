@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::claim::{Claim, Held};
 use super::{Queue, worker};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::heartbeat::Beat;
 use crate::lease;
 use crate::outcome::{Ending, Settled};
+use crate::sqlite;
+use crate::sync::Mutex;
 
 /// A drain under way. It holds the worker lease and at most one item, and gives both back when it is closed.
 pub struct Drain {
     queue: Arc<Queue>,
     state: Mutex<State>,
+    generation: u64,
 }
 
 #[derive(Default)]
@@ -35,9 +36,13 @@ impl Drain {
         if !queue.acquire_worker_lease(ttl_ms)? {
             return Ok(None);
         }
-        let drain = Self { queue, state: Mutex::default() };
+        let drain = Self { queue, state: Mutex::default(), generation: sqlite::generation() };
         drain.watch_lease()?;
         Ok(Some(drain))
+    }
+
+    fn is_inherited(&self) -> bool {
+        self.generation != sqlite::generation()
     }
 
     fn watch_lease(&self) -> Result<()> {
@@ -52,6 +57,9 @@ impl Drain {
     /// longer ours, the lease is gone from the same transaction on.
     pub fn step(&self, ending: Option<Ending>) -> Result<Step> {
         let queue = &self.queue;
+        if self.is_inherited() {
+            return Err(Error::Forked("a drain", "end the child with os._exit, or start a drain of its own"));
+        }
         if let Some(ending) = &ending {
             queue.check_ending(ending)?;
         }
@@ -60,7 +68,7 @@ impl Drain {
         let Some(hold) = state.lease.as_ref().map(|(hold, _)| hold.clone()) else {
             return Ok(Step { settled: None, next: None });
         };
-        let sync = if finishing.is_some() { queue.acknowledged() } else { crate::sqlite::Sync::Normal };
+        let sync = if finishing.is_some() { queue.acknowledged() } else { sqlite::Sync::Normal };
         let mut settled = None;
         let mut ending = finishing;
         let next = loop {
@@ -106,6 +114,9 @@ impl Drain {
 
     /// Gives back what is still held: the item uncounted, and the lease. Says whether an item was given back.
     pub fn close(&self) -> Result<bool> {
+        if self.is_inherited() {
+            return Ok(false);
+        }
         let state = std::mem::take(&mut *self.state.lock());
         let released = match &state.current {
             Some((held, _)) if !held.is_settled() => self.queue.release(held, 0),

@@ -38,6 +38,9 @@ impl Queue {
     /// Lets the lease end `lease_ms` from now.
     pub fn extend(&self, held: &Held, lease_ms: i64) -> Result<bool> {
         self.check_is_ours(held)?;
+        if held.is_inherited() {
+            return Ok(false);
+        }
         let extended = self.write_lightly(|tx| tx.extend(self.name(), held.receipt(), lease_ms))?;
         if !extended && !held.is_settled() {
             held.note_lost();
@@ -62,6 +65,9 @@ impl Queue {
     }
 
     pub(super) fn settle(&self, tx: &Tx, held: &Held, ending: Ending) -> Result<Settled> {
+        if held.is_inherited() {
+            return Ok(Settled::Lost);
+        }
         let allowance = self.allowance(held.item.retries, held.item.max_retries);
         let (verdict, settled) = decide(ending, &allowance, tx.now(), dice()?);
         let took_effect = tx.settle(self.name(), held.receipt().into(), &verdict)?;

@@ -18,12 +18,12 @@ use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use parking_lot::Mutex;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::outcome::{Allowance, Retry};
-use crate::sqlite::{Database, Place, Sync, Tx};
+use crate::sqlite::{self, Database, Place, Sync, Tx};
+use crate::sync::Mutex;
 
 /// The queue of a plain INSERT, and membox's own.
 pub const DEFAULT_NAME: &str = "ingest";
@@ -100,14 +100,26 @@ struct Session {
     worker_lease: Mutex<Option<worker::Hold>>,
     /// When leases were last compared with a clock that may have gone back.
     looked_ahead_at: AtomicI64,
+    /// The process it was opened in; see `sqlite::generation`.
+    generation: u64,
+}
+
+impl Session {
+    fn open(place: &Place, patience: Duration) -> Result<Self> {
+        Ok(Self {
+            database: Database::open(place.clone(), patience)?,
+            worker_lease: Mutex::default(),
+            looked_ahead_at: AtomicI64::new(i64::MIN),
+            generation: sqlite::generation(),
+        })
+    }
 }
 
 impl Queue {
     pub fn open(path: &Path, options: Options) -> Result<Arc<Self>> {
         options.check()?;
         let place = Place::resolve(path)?;
-        let database = Database::open(place.clone(), options.patience)?;
-        let session = Session { database, worker_lease: Mutex::default(), looked_ahead_at: AtomicI64::new(i64::MIN) };
+        let session = Session::open(&place, options.patience)?;
         Ok(Arc::new(Self { options, place, session: ArcSwapOption::from_pointee(session) }))
     }
 
@@ -137,7 +149,26 @@ impl Queue {
     }
 
     fn session(&self) -> Result<Arc<Session>> {
-        self.session.load_full().ok_or(Error::Closed)
+        let session = self.session.load_full().ok_or(Error::Closed)?;
+        if session.generation == sqlite::generation() { Ok(session) } else { self.reopen_in_child(session) }
+    }
+
+    /// After a fork the child works on a session of its own. The parent's is never touched: its locks may be held by
+    /// threads that do not exist here.
+    fn reopen_in_child(&self, inherited: Arc<Session>) -> Result<Arc<Session>> {
+        if let Place::Memory(_) = self.place {
+            return Err(Error::Forked("an in-memory queue", "open a new one in the child"));
+        }
+        let fresh = Arc::new(Session::open(&self.place, self.options.patience)?);
+        let before = self.session.compare_and_swap(&inherited, Some(fresh.clone()));
+        match &*before {
+            Some(before) if Arc::ptr_eq(before, &inherited) => {
+                std::mem::forget(inherited);
+                Ok(fresh)
+            }
+            // Another thread of the child was first, or it was closed.
+            _ => self.session.load_full().ok_or(Error::Closed),
+        }
     }
 
     /// A transaction whose result is acknowledged to the caller.

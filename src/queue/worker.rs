@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Queue, random};
 use crate::error::Result;
 use crate::heartbeat::Beat;
-use crate::lease::{self, DEFAULT_TTL_MS, Record, Standing};
+use crate::lease::{self, DEFAULT_TTL_MS, Record};
 use crate::sqlite::Tx;
 
 /// A worker lease in this object's hands.
@@ -30,7 +30,7 @@ impl Queue {
 
     fn take_worker_lease(&self, tx: &Tx, hold: &Hold) -> Result<bool> {
         let key = lease::key(self.name());
-        if let Standing::Live(_) = lease::standing(tx.worker_lease(&key)?.as_deref(), hold.ttl_ms, tx.now()) {
+        if lease::live(tx.worker_lease(&key)?.as_deref(), hold.ttl_ms, tx.now()).is_some() {
             return Ok(false);
         }
         tx.set_worker_lease(&key, &Record::new(&hold.owner, hold.ttl_ms, tx.now()).render())?;
@@ -52,8 +52,7 @@ impl Queue {
 
     pub fn worker_is_alive(&self) -> Result<bool> {
         let stored = self.session()?.database.worker_lease(&lease::key(self.name()))?;
-        let standing = lease::standing(stored.as_deref(), DEFAULT_TTL_MS, self.options.clock.now());
-        Ok(matches!(standing, Standing::Live(_)))
+        Ok(lease::live(stored.as_deref(), DEFAULT_TTL_MS, self.options.clock.now()).is_some())
     }
 
     /// After the record was removed by the transaction that found nothing left.
@@ -81,7 +80,7 @@ impl Queue {
         let (name, kept) = (self.options.name.clone(), hold.clone());
         let renew = Box::new(move |tx: &Tx| renew(tx, &name, &kept));
         let session = self.session()?;
-        Ok(Beat::start(session.database.clone(), self.options.clock.clone(), hold.ttl_ms, Arc::default(), renew))
+        Beat::start(session.database.clone(), self.options.clock.clone(), hold.ttl_ms, Arc::default(), renew)
     }
 }
 

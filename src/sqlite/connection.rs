@@ -1,20 +1,20 @@
 //! Connections: how a file is opened, one writer and its readers per file and process, transactions, waiting for locks.
 
 use std::collections::HashMap;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use once_cell::sync::Lazy;
-use parking_lot::Mutex;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::failure::leaves_outcome_unknown;
-use super::{Tx, migrate};
+use super::{Tx, fork, locks, migrate};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::sync::{Mutex, Seat};
 use crate::wake::Bell;
 
 /// Readers kept open beside the writer; more are opened when needed and closed after use.
@@ -75,6 +75,12 @@ impl Place {
             return Err(Error::Invalid(
                 "file: URIs are not accepted, because they can switch off locking; pass a plain path".into(),
             ));
+        }
+        if locks::is_reserved(path) {
+            return Err(Error::Invalid(format!(
+                "{} has a name that SQLite gives to the files beside a database; choose another",
+                path.display()
+            )));
         }
         if path.is_dir() {
             return Err(Error::Invalid(format!("{} is a directory; pass the path of a file in it", path.display())));
@@ -137,11 +143,26 @@ struct Writer {
 /// One file as this process has it open. All queues of the file share it.
 pub struct Database {
     place: Place,
-    writer: Mutex<Writer>,
-    readers: Mutex<Vec<Connection>>,
+    writer: ManuallyDrop<Seat<Writer>>,
+    readers: ManuallyDrop<Mutex<Vec<Connection>>>,
     bell: Bell,
     shape: migrate::Shape,
     identity: Identity,
+    generation: u64,
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // A child must not close what its parent has open: closing would write, and act on the parent's locks.
+        if self.generation != fork::generation() {
+            return;
+        }
+        // SAFETY: dropped once, here. The writer goes last, so that it folds the WAL back.
+        unsafe {
+            ManuallyDrop::drop(&mut self.readers);
+            ManuallyDrop::drop(&mut self.writer);
+        }
+    }
 }
 
 /// Which file a path led to when it was opened.
@@ -163,6 +184,20 @@ impl Identity {
 
 type Registry = HashMap<PathBuf, Weak<Database>>;
 static OPEN: Lazy<Mutex<Registry>> = Lazy::new(Mutex::default);
+
+/// The open databases, held over a fork.
+pub struct OpenHold(MutexGuard<'static, Registry>);
+
+impl OpenHold {
+    pub fn take() -> Self {
+        Self(OPEN.lock())
+    }
+
+    /// In the child none of them is open.
+    pub fn leave_parents_databases(&mut self) {
+        std::mem::forget(std::mem::take(&mut *self.0));
+    }
+}
 
 impl Database {
     /// Opens a file, or joins this process's open one.
@@ -201,11 +236,12 @@ impl Database {
         }
         Ok(Self {
             place,
-            writer: Mutex::new(writer),
-            readers: Mutex::default(),
+            writer: ManuallyDrop::new(Seat::new(writer)),
+            readers: ManuallyDrop::default(),
             bell: Bell::default(),
             shape,
             identity,
+            generation: fork::generation(),
         })
     }
 
@@ -238,12 +274,16 @@ impl Database {
         work: impl FnOnce(&Tx) -> Result<T>,
     ) -> Result<T> {
         let waiting_since = Instant::now();
-        let Some(mut writer) = self.writer.try_lock_for(limit) else {
+        let Some(mut writer) = self.writer.take(limit) else {
             let error = Error::Busy(format!("other threads of this process have been writing for {limit:?}"));
             return Err(self.about(error));
         };
         writer.patience.set(limit.saturating_sub(waiting_since.elapsed()));
-        self.transact(&mut writer, sync, clock, limit, work).map_err(|error| self.about(error))
+        let outcome = self.transact(&mut writer, sync, clock, limit, work);
+        if let Err(Error::Io(_)) = &outcome {
+            self.give_up_connections(&mut writer);
+        }
+        outcome.map_err(|error| self.about(error))
     }
 
     fn transact<T>(
@@ -262,42 +302,54 @@ impl Database {
             writer.switch(sync)?;
         }
         let connection = writer.connection.as_ref().expect("opened above");
-        if let Err(error) = begin(connection) {
-            return Err(match error.sqlite_error_code() {
-                Some(rusqlite::ErrorCode::DatabaseBusy) => Error::Busy(format!(
-                    "another connection has held the write lock for {limit:?}; if it is a transaction of your own, \
-                     commit it or roll it back before calling the queue"
-                )),
-                _ => writer.poisoned(error),
-            });
-        }
+        run(connection, "BEGIN IMMEDIATE").map_err(|error| match error {
+            Error::Busy(_) => self.busy(limit),
+            other => other,
+        })?;
         let guard = Rollback(connection);
         let tx = Tx::new(connection, clock.now(), self.shape);
         let value = work(&tx)?;
-        match connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])) {
-            Ok(_) => {
-                std::mem::forget(guard);
-                Ok(value)
+        run(connection, "COMMIT").map_err(|error| match error {
+            Error::Io(text) => {
+                Error::Io(format!("{text}; whether this change was written is unknown, look before you repeat it"))
             }
-            Err(error) => {
-                drop(guard);
-                let unknown = leaves_outcome_unknown(&error);
-                let error = writer.poisoned(error);
-                Err(if unknown {
-                    Error::Storage(format!(
-                        "{error}; whether this change was written is unknown, look before you repeat it"
-                    ))
-                } else {
-                    error
-                })
-            }
+            other => other,
+        })?;
+        std::mem::forget(guard);
+        if let Place::File(path) = &self.place {
+            locks::check_wal(path)?;
         }
+        Ok(value)
+    }
+
+    /// After an I/O error pages in memory and on disk may differ, and a log that was replaced is nobody's: the next
+    /// call opens fresh connections.
+    fn give_up_connections(&self, writer: &mut Writer) {
+        writer.connection.take().into_iter().chain(self.readers.lock().drain(..)).for_each(abandon);
+    }
+
+    /// Says who kept us waiting, as far as the system tells.
+    fn busy(&self, limit: Duration) -> Error {
+        let writer = match &self.place {
+            Place::File(path) => locks::writer(path),
+            Place::Memory(_) => locks::Writer::Unknown,
+        };
+        let who = match writer {
+            locks::Writer::ThisProcess => {
+                "another connection of this very process (your own sqlite3, SQLAlchemy, …) has an open write transaction; \
+                 commit it or roll it back before calling the queue, which would otherwise wait for you"
+                    .to_owned()
+            }
+            locks::Writer::Process(pid) => format!("process {pid} has an open write transaction"),
+            locks::Writer::Unknown => "another connection has an open write transaction".to_owned(),
+        };
+        Error::Busy(format!("waited {limit:?} for the write lock: {who}"))
     }
 
     /// Runs `look` on a connection beside the writer; it sees everything committed before the call.
     pub fn read<T>(&self, look: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         if let Place::Memory(_) = self.place {
-            let writer = self.writer.lock();
+            let writer = self.writer.take(Duration::MAX).expect("a wait without end ends with the writer");
             return look(writer.connection.as_ref().expect("a private connection is never given up"));
         }
         let idle = self.readers.lock().pop();
@@ -339,18 +391,12 @@ impl Writer {
         self.sync = sync;
         Ok(())
     }
+}
 
-    /// After an I/O error pages in memory and on disk may differ: the connection is given up, without a checkpoint
-    /// that could write what it only believes. The next call opens a fresh one.
-    fn poisoned(&mut self, error: rusqlite::Error) -> Error {
-        if leaves_outcome_unknown(&error)
-            && let Some(connection) = self.connection.take()
-        {
-            // Only makes the close gentler; the connection is dropped either way.
-            let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
-        }
-        error.into()
-    }
+/// Closes a connection without the checkpoint that could write what it only believes.
+fn abandon(connection: Connection) {
+    // Only makes the close gentler; the connection is dropped either way.
+    let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
 }
 
 /// Undoes an unfinished transaction, also when the work panicked.
@@ -365,8 +411,9 @@ impl Drop for Rollback<'_> {
     }
 }
 
-fn begin(connection: &Connection) -> rusqlite::Result<usize> {
-    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])
+fn run(connection: &Connection, sql: &str) -> Result<()> {
+    connection.prepare_cached(sql)?.execute([])?;
+    Ok(())
 }
 
 /// This process's open database of that path, if the path still leads to the same file.
@@ -381,9 +428,17 @@ fn connect(place: &Place, patience: &Patience) -> Result<Connection> {
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    locks::install()?;
     let mut connection = match place {
         Place::Memory(_) => Connection::open_in_memory_with_flags(flags)?,
-        Place::File(path) => Connection::open_with_flags(path, flags)?,
+        Place::File(path) => {
+            let connection = Connection::open_with_flags(path, flags)?;
+            locks::check_shareable(path)?;
+            if connection.is_readonly("main")? {
+                return Err(Error::ReadOnly("the file cannot be written; check its permissions".into()));
+            }
+            connection
+        }
     };
     connection.busy_handler(Some(patience.handler()))?;
     connection.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);

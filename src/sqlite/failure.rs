@@ -23,6 +23,7 @@ impl From<rusqlite::Error> for Error {
             ErrorCode::NotADatabase => {
                 Error::NotADatabase(format!("the file is not an SQLite database ({error}); it was left as it is"))
             }
+            ErrorCode::SystemIoFailure => Error::Io(error.to_string()),
             _ => Error::Storage(error.to_string()),
         }
     }
@@ -35,6 +36,7 @@ impl Error {
         match self {
             Error::Busy(text) => Error::Busy(at(text)),
             Error::Storage(text) => Error::Storage(at(text)),
+            Error::Io(text) => Error::Io(at(text)),
             Error::DiskFull(text) => Error::DiskFull(at(text)),
             Error::ReadOnly(text) => Error::ReadOnly(at(text)),
             Error::Corrupt(text) => Error::Corrupt(at(text)),
@@ -42,9 +44,4 @@ impl Error {
             other => other,
         }
     }
-}
-
-/// Whether a failed commit may have reached the disk all the same.
-pub(super) fn leaves_outcome_unknown(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::SystemIoFailure))
 }

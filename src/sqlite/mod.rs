@@ -3,9 +3,16 @@
 mod connection;
 mod failure;
 mod filler;
+#[cfg_attr(not(unix), path = "fork_elsewhere.rs")]
+mod fork;
+#[cfg_attr(not(unix), path = "locks_elsewhere.rs")]
+mod locks;
 mod migrate;
 
 pub use connection::{Database, Place, Sync};
+pub use fork::generation;
+#[cfg(feature = "python")]
+pub use locks::{COMMIT_CHECK, FORK, LOCKS};
 
 use once_cell::unsync::OnceCell;
 use rusqlite::types::ValueRef;

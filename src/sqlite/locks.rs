@@ -1,0 +1,789 @@
+//! Sharing a file with another copy of SQLite in this process.
+//!
+//! POSIX record locks belong to the process. Python's `sqlite3` carries its own copy of SQLite, and with POSIX locks the
+//! two copies would not exclude each other; worse, whenever either closes any descriptor of a file, all locks of both are
+//! gone. SQLite's unix VFS lets its host replace system calls, so ours are replaced:
+//!
+//! | call | what it does instead | because |
+//! |---|---|---|
+//! | `fcntl` | record locks become open-file-description locks, all of one inode on one descriptor | such locks survive anybody's close and conflict with POSIX locks; SQLite believes that all its connections share the process's locks |
+//! | `close` | a database or `-shm` is parked, unlocked, and really closed only when nobody else here has it open | a real close would drop the other copy's locks |
+//! | `open` | parked descriptors are handed out again | otherwise they would pile up |
+//! | `fstat`, `stat` | the device number is salted with a count of forks | a child must build its bookkeeping anew ([`super::fork`]) |
+//! | `mmap` | the mapping is not inherited by children | it would keep a dead parent's locks alive |
+//!
+//! Looking whether anybody else has a file open and then closing it would be a race. So the look is taken while we hold
+//! SQLite's PENDING byte: a newcomer may open the file meanwhile, but it gets no lock on it before we are done, and so it
+//! has none to lose.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use once_cell::sync::{Lazy, OnceCell};
+use rusqlite::ffi;
+
+use super::fork;
+use crate::error::{Error, Result};
+use crate::sync::Mutex;
+
+/// Where SQLite announces that it is waiting for a database; nobody gets a lock past it.
+const PENDING_BYTE: i64 = 0x4000_0000;
+/// The byte of `-shm` that a writer of the WAL holds.
+const WAL_WRITE_BYTE: i64 = 120;
+/// A sweep may cost at most this part of a process's time.
+const SWEEP_SHARE: u32 = 10;
+/// Lower descriptors are the standard streams: a stray print must never reach a database.
+const FIRST_USABLE: c_int = 3;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod ofd {
+    pub use libc::{F_OFD_GETLK as GETLK, F_OFD_SETLK as SETLK, F_OFD_SETLKW as SETLKW};
+}
+/// The same commands on macOS, which its headers do not publish. Untested.
+#[cfg(target_vendor = "apple")]
+mod ofd {
+    pub const SETLK: i32 = 90;
+    pub const SETLKW: i32 = 91;
+    pub const GETLK: i32 = 92;
+}
+/// Elsewhere there are none: the probe fails, and a file shared with another copy is refused. Untested.
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+mod ofd {
+    pub use libc::{F_GETLK as GETLK, F_SETLK as SETLK, F_SETLKW as SETLKW};
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Inode {
+    device: u64,
+    number: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Database,
+    SharedMemory,
+    /// WAL, journals: nobody locks them, so they are closed as usual.
+    Other,
+}
+
+struct Descriptor {
+    fd: c_int,
+    /// Closed by SQLite, kept by us.
+    parked: bool,
+}
+
+/// One inode that our copy of SQLite has opened.
+struct File {
+    role: Role,
+    path: PathBuf,
+    /// The first one carries all locks.
+    descriptors: Vec<Descriptor>,
+    /// Whether the file system has open-file-description locks.
+    has_ofd: bool,
+}
+
+impl File {
+    fn is_parked(&self) -> bool {
+        self.descriptors.iter().all(|descriptor| descriptor.parked)
+    }
+
+    fn lock_fd(&self) -> c_int {
+        self.descriptors[0].fd
+    }
+}
+
+/// Every descriptor our copy of SQLite holds.
+#[derive(Default)]
+pub struct Registry {
+    files: HashMap<Inode, File>,
+    inodes: HashMap<c_int, Inode>,
+    /// Usually one inode a name; more when a file was replaced while we had it open.
+    names: HashMap<PathBuf, Vec<Inode>>,
+    next_sweep: Option<Instant>,
+}
+
+static REGISTRY: Lazy<Mutex<Registry>> = Lazy::new(Mutex::default);
+static INSTALLED: OnceCell<()> = OnceCell::new();
+
+/// A part of the cure that can be left out, so that tests can show what it is for.
+pub struct Measure(AtomicBool);
+
+/// Locks that survive a close, and closes that spare the locks of others.
+pub static LOCKS: Measure = Measure(AtomicBool::new(false));
+/// What is done around a fork.
+pub static FORK: Measure = Measure(AtomicBool::new(false));
+/// The second line: a commit to a log that is no longer the file's is not acknowledged.
+pub static COMMIT_CHECK: Measure = Measure(AtomicBool::new(false));
+
+impl Measure {
+    /// Only before the first open.
+    pub fn switch_off(&self) -> Result<()> {
+        if INSTALLED.get().is_some() {
+            return Err(Error::Invalid("a queue was opened in this process already".into()));
+        }
+        self.0.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn is_off(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Replaces the system calls, once, before the first open of this process.
+pub fn install() -> Result<()> {
+    INSTALLED.get_or_try_init(|| {
+        Lazy::force(&REGISTRY);
+        replace_system_calls()?;
+        if FORK.is_off() { Ok(()) } else { fork::install() }
+    })?;
+    Ok(())
+}
+
+fn replace_system_calls() -> Result<()> {
+    // SAFETY: SQLite's default VFS lives as long as the process. Each replacement has the signature SQLite calls that
+    // entry with, and nothing is open yet.
+    unsafe {
+        let vfs = ffi::sqlite3_vfs_find(std::ptr::null());
+        let set = vfs.as_ref().and_then(|vfs| vfs.xSetSystemCall);
+        let Some(set) = set else {
+            return Err(Error::Storage("this SQLite does not let its system calls be replaced".into()));
+        };
+        let replacements: [(&CStr, *const c_void); 6] = [
+            (c"fcntl", FCNTL as *const c_void),
+            (c"open", open as *const c_void),
+            (c"close", close as *const c_void),
+            (c"fstat", fstat as *const c_void),
+            (c"stat", stat as *const c_void),
+            (c"mmap", mmap as *const c_void),
+        ];
+        for (name, call) in replacements {
+            let call = std::mem::transmute::<*const c_void, ffi::sqlite3_syscall_ptr>(call);
+            let code = set(vfs, name.as_ptr(), call);
+            if code != ffi::SQLITE_OK {
+                return Err(Error::Storage(format!("SQLite refused to replace {name:?} (code {code})")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// SQLite calls it with variable arguments. Where these travel like fixed ones a plain function will do.
+#[cfg(not(target_vendor = "apple"))]
+const FCNTL: unsafe extern "C" fn(c_int, c_int, *mut c_void) -> c_int = fcntl;
+
+/// On Apple's processors they do not: `fcntl_apple.c` takes them and calls `membox_queue_fcntl`. Untested.
+#[cfg(target_vendor = "apple")]
+const FCNTL: unsafe extern "C" fn(c_int, c_int, ...) -> c_int = {
+    unsafe extern "C" {
+        fn membox_queue_fcntl_variadic(fd: c_int, command: c_int, ...) -> c_int;
+    }
+    membox_queue_fcntl_variadic
+};
+
+#[cfg(target_vendor = "apple")]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn membox_queue_fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
+    unsafe { fcntl(fd, command, argument) }
+}
+
+/// Record locks go to the inode's lock descriptor, as open-file-description locks; everything else passes.
+unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
+    let command_of_ours = match command {
+        libc::F_SETLK => ofd::SETLK,
+        libc::F_SETLKW => ofd::SETLKW,
+        libc::F_GETLK => ofd::GETLK,
+        // SAFETY: passed on as it came.
+        other => return unsafe { libc::fcntl(fd, other, argument) },
+    };
+    let (lock_fd, has_ofd) = registry().lock_target(fd);
+    // SAFETY: for these commands SQLite passes a `struct flock`; the kernel wants `l_pid` zero for OFD locks.
+    unsafe {
+        if !has_ofd || LOCKS.is_off() {
+            return libc::fcntl(lock_fd, command, argument);
+        }
+        (*argument.cast::<libc::flock>()).l_pid = 0;
+        libc::fcntl(lock_fd, command_of_ours, argument)
+    }
+}
+
+/// Hands out a parked descriptor of the same file, or opens one and enters it.
+unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_int {
+    // SAFETY: SQLite passes a NUL-terminated path.
+    let name = unsafe { CStr::from_ptr(path) };
+    let mut registry = registry();
+    if let Some(fd) = registry.unpark(name, flags) {
+        return fd;
+    }
+    occupy_standard_streams();
+    // SAFETY: as SQLite would have called it.
+    let fd = unsafe { libc::open(path, flags, mode as libc::c_uint) };
+    if fd >= 0 {
+        registry.enter(fd, name);
+    }
+    fd
+}
+
+/// Never lets a close of ours drop the locks of another copy.
+unsafe extern "C" fn close(fd: c_int) -> c_int {
+    registry().close(fd)
+}
+
+unsafe extern "C" fn fstat(fd: c_int, into: *mut libc::stat) -> c_int {
+    // SAFETY: SQLite passes a `struct stat` to fill.
+    unsafe {
+        let code = libc::fstat(fd, into);
+        salt(into);
+        code
+    }
+}
+
+unsafe extern "C" fn stat(path: *const c_char, into: *mut libc::stat) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let code = libc::stat(path, into);
+        salt(into);
+        code
+    }
+}
+
+/// SQLite finds its bookkeeping by device and inode. In a forked child it must not find its parent's.
+unsafe fn salt(into: *mut libc::stat) {
+    let salt = fork::generation().wrapping_mul(0x5bd1_e995);
+    // SAFETY: the caller passes what libc just filled.
+    unsafe { (*into).st_dev ^= salt as libc::dev_t };
+}
+
+/// Shared memory is mapped so that a forked child does not inherit it.
+unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: libc::off_t,
+) -> *mut c_void {
+    // SAFETY: as SQLite would have called it; the advice is about the mapping just made.
+    unsafe {
+        let mapping = libc::mmap(address, length, protection, flags, fd, offset);
+        if mapping != libc::MAP_FAILED && !FORK.is_off() && keep_from_children(mapping, length) != 0 {
+            libc::munmap(mapping, length);
+            return libc::MAP_FAILED;
+        }
+        mapping
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+unsafe fn keep_from_children(mapping: *mut c_void, length: usize) -> c_int {
+    unsafe { libc::madvise(mapping, length, libc::MADV_DONTFORK) }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+unsafe fn keep_from_children(mapping: *mut c_void, length: usize) -> c_int {
+    unsafe extern "C" {
+        fn minherit(address: *mut c_void, length: usize, inherit: c_int) -> c_int;
+    }
+    const INHERIT_NONE: c_int = 2;
+    unsafe { minherit(mapping, length, INHERIT_NONE) }
+}
+
+fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock()
+}
+
+impl Registry {
+    fn enter(&mut self, fd: c_int, name: &CStr) {
+        let Some(found) = look(fd) else { return };
+        if !found.is_regular {
+            return;
+        }
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes()));
+        if !self.files.contains_key(&found.inode) {
+            self.names.entry(path.clone()).or_default().push(found.inode);
+        }
+        let file = self.files.entry(found.inode).or_insert_with(|| File {
+            role: role(&path),
+            path,
+            descriptors: Vec::new(),
+            has_ofd: probe(fd),
+        });
+        file.descriptors.push(Descriptor { fd, parked: false });
+        self.inodes.insert(fd, found.inode);
+    }
+
+    /// A parked descriptor is as good as a new one: SQLite reads and writes at given offsets only.
+    fn unpark(&mut self, name: &CStr, flags: c_int) -> Option<c_int> {
+        if flags & libc::O_EXCL != 0 || flags & libc::O_ACCMODE != libc::O_RDWR {
+            return None;
+        }
+        let file = self.files.get_mut(&look_at(name)?.inode)?;
+        let descriptor = file.descriptors.iter_mut().find(|descriptor| descriptor.parked)?;
+        descriptor.parked = false;
+        Some(descriptor.fd)
+    }
+
+    fn lock_target(&self, fd: c_int) -> (c_int, bool) {
+        match self.inodes.get(&fd).and_then(|inode| self.files.get(inode)) {
+            Some(file) => (file.lock_fd(), file.has_ofd),
+            None => (fd, true),
+        }
+    }
+
+    fn close(&mut self, fd: c_int) -> c_int {
+        let Some(inode) = self.inodes.get(&fd).copied() else {
+            // SAFETY: a descriptor SQLite opened and we do not keep.
+            return unsafe { libc::close(fd) };
+        };
+        let file = self.files.get_mut(&inode).expect("entered together with its descriptor");
+        if file.role == Role::Other || LOCKS.is_off() {
+            file.descriptors.retain(|descriptor| descriptor.fd != fd);
+            self.inodes.remove(&fd);
+            if file.descriptors.is_empty() {
+                self.forget(inode);
+            }
+            // SAFETY: as above.
+            return unsafe { libc::close(fd) };
+        }
+        for descriptor in file.descriptors.iter_mut().filter(|descriptor| descriptor.fd == fd) {
+            descriptor.parked = true;
+        }
+        if file.is_parked() {
+            // SQLite has unlocked already; this makes sure that nothing parked ever holds a lock.
+            set_lock(file, libc::F_UNLCK, 0, 0);
+            self.sweep(inode);
+        }
+        0
+    }
+
+    /// Really closes parked files that nobody else in this process has open: the one just parked, and the others as
+    /// often as the share of time allows.
+    fn sweep(&mut self, just_parked: Inode) {
+        let started = Instant::now();
+        let all = self.next_sweep.is_none_or(|next| next <= started);
+        let mut candidates = Vec::new();
+        for (inode, file) in &self.files {
+            if !file.is_parked() || !(all || *inode == just_parked) {
+                continue;
+            }
+            if is_unlinked(file.lock_fd()) {
+                candidates.push(Family { head: *inode, shared_memory: Vec::new(), fenced: false });
+            } else if file.role == Role::Database {
+                candidates.extend(self.family(*inode, file));
+            }
+        }
+        let fenced = |family: &Family| family.fenced;
+        let others = if candidates.iter().any(fenced) { self.inodes_of_others() } else { HashSet::new() };
+        for family in candidates {
+            if family.fenced && family.inodes().any(|inode| others.contains(&inode)) {
+                set_lock(&self.files[&family.head], libc::F_UNLCK, PENDING_BYTE, 1);
+                continue;
+            }
+            // `-shm` first, and last of all the descriptor that holds the PENDING byte.
+            for inode in family.inodes() {
+                self.close_for_good(inode);
+            }
+        }
+        if all {
+            self.next_sweep = Some(Instant::now() + started.elapsed() * SWEEP_SHARE);
+        }
+    }
+
+    /// A database and its `-shm`, if both are parked and the PENDING byte is ours.
+    fn family(&self, head: Inode, file: &File) -> Option<Family> {
+        let shared_memory = self.named(&with_suffix(&file.path, "-shm")).map(|(inode, _)| inode).collect::<Vec<_>>();
+        if shared_memory.iter().any(|inode| !self.files[inode].is_parked()) {
+            return None;
+        }
+        if !set_lock(file, libc::F_WRLCK, PENDING_BYTE, 1) {
+            return None;
+        }
+        Some(Family { head, shared_memory, fenced: true })
+    }
+
+    fn named(&self, path: &Path) -> impl Iterator<Item = (Inode, &File)> {
+        self.names.get(path).into_iter().flatten().map(|inode| (*inode, &self.files[inode]))
+    }
+
+    fn forget(&mut self, inode: Inode) -> Option<File> {
+        let file = self.files.remove(&inode)?;
+        if let Some(inodes) = self.names.get_mut(&file.path) {
+            inodes.retain(|known| *known != inode);
+            if inodes.is_empty() {
+                self.names.remove(&file.path);
+            }
+        }
+        Some(file)
+    }
+
+    fn close_for_good(&mut self, inode: Inode) {
+        let Some(file) = self.forget(inode) else { return };
+        for descriptor in file.descriptors.iter().rev() {
+            self.inodes.remove(&descriptor.fd);
+            // SAFETY: ours, parked, and no longer known to anybody.
+            unsafe { libc::close(descriptor.fd) };
+        }
+    }
+
+    /// The inodes of all descriptors of this process that are not ours.
+    fn inodes_of_others(&self) -> HashSet<Inode> {
+        let ours = |fd: &c_int| self.inodes.contains_key(fd);
+        open_descriptors().filter(|fd| !ours(fd)).filter_map(look).map(|found| found.inode).collect()
+    }
+}
+
+struct Family {
+    head: Inode,
+    shared_memory: Vec<Inode>,
+    /// The PENDING byte of the database is held.
+    fenced: bool,
+}
+
+impl Family {
+    fn inodes(&self) -> impl Iterator<Item = Inode> {
+        self.shared_memory.iter().copied().chain([self.head])
+    }
+}
+
+fn role(path: &Path) -> Role {
+    let name = path.as_os_str().as_bytes();
+    if name.ends_with(b"-shm") {
+        Role::SharedMemory
+    } else if name.ends_with(b"-wal") || name.ends_with(b"-journal") {
+        Role::Other
+    } else {
+        Role::Database
+    }
+}
+
+/// The names SQLite gives to the files beside a database; a database must not have one.
+pub fn is_reserved(path: &Path) -> bool {
+    role(path) != Role::Database
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+struct Found {
+    inode: Inode,
+    is_regular: bool,
+    links: u64,
+}
+
+/// What a descriptor is, without the salt SQLite sees.
+fn look(fd: c_int) -> Option<Found> {
+    // SAFETY: a zeroed `struct stat` is a valid one to fill.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        (libc::fstat(fd, &mut stat) == 0).then(|| found(&stat))
+    }
+}
+
+fn look_at(path: &CStr) -> Option<Found> {
+    // SAFETY: as above.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        (libc::stat(path.as_ptr(), &mut stat) == 0).then(|| found(&stat))
+    }
+}
+
+#[allow(clippy::unnecessary_cast)] // the field types differ between platforms
+fn found(stat: &libc::stat) -> Found {
+    Found {
+        inode: Inode { device: stat.st_dev as u64, number: stat.st_ino as u64 },
+        is_regular: stat.st_mode & libc::S_IFMT == libc::S_IFREG,
+        links: stat.st_nlink as u64,
+    }
+}
+
+fn is_unlinked(fd: c_int) -> bool {
+    look(fd).is_none_or(|found| found.links == 0)
+}
+
+/// Whether the file system of this descriptor has open-file-description locks.
+fn probe(fd: c_int) -> bool {
+    cfg!(any(target_os = "linux", target_os = "android", target_vendor = "apple")) && holder(fd, PENDING_BYTE).is_ok()
+}
+
+/// Sets or removes a lock of ours on a file, without waiting. Says whether it worked.
+fn set_lock(file: &File, kind: c_int, start: i64, length: i64) -> bool {
+    let mut lock = record(kind, start, length);
+    let command = if file.has_ofd { ofd::SETLK } else { libc::F_SETLK };
+    // SAFETY: a valid `struct flock` on a descriptor of ours.
+    unsafe { libc::fcntl(file.lock_fd(), command, &mut lock) == 0 }
+}
+
+/// Who holds a lock on this byte that would stop us: nobody, or a process (-1 if the lock belongs to a file).
+fn holder(fd: c_int, start: i64) -> std::io::Result<Option<libc::pid_t>> {
+    let mut lock = record(libc::F_WRLCK as c_int, start, 1);
+    // SAFETY: as above.
+    if unsafe { libc::fcntl(fd, ofd::GETLK, &mut lock) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok((lock.l_type != libc::F_UNLCK as libc::c_short).then_some(lock.l_pid))
+}
+
+fn record(kind: c_int, start: i64, length: i64) -> libc::flock {
+    // SAFETY: a zeroed `struct flock` is a valid one.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = kind as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = start;
+    lock.l_len = length;
+    lock
+}
+
+/// SQLite closes a descriptor below 3 and tries again; such a close could drop somebody's locks, so it must not come to it.
+fn occupy_standard_streams() {
+    for fd in 0..FIRST_USABLE {
+        // SAFETY: asks for flags, and opens what exists everywhere.
+        unsafe {
+            if libc::fcntl(fd, libc::F_GETFD) == -1 {
+                libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+            }
+        }
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn open_descriptors() -> Box<dyn Iterator<Item = c_int>> {
+    match std::fs::read_dir("/proc/self/fd") {
+        Ok(entries) => Box::new(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())),
+        Err(_) => Box::new(all_possible_descriptors()),
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn open_descriptors() -> Box<dyn Iterator<Item = c_int>> {
+    Box::new(all_possible_descriptors())
+}
+
+/// Where the system does not list them: every number the limit allows.
+fn all_possible_descriptors() -> impl Iterator<Item = c_int> {
+    // SAFETY: a plain question.
+    let limit = unsafe { libc::sysconf(libc::_SC_OPEN_MAX) };
+    0..c_int::try_from(limit).unwrap_or(c_int::MAX).clamp(0, 1 << 20)
+}
+
+/// Refuses a file that cannot be shared safely: its file system lacks the locks, and somebody else here has it open.
+pub fn check_shareable(path: &Path) -> Result<()> {
+    if LOCKS.is_off() {
+        return Ok(());
+    }
+    let registry = registry();
+    let lacking = registry.named(path).filter(|(_, file)| !file.has_ofd).map(|(inode, _)| inode).collect::<Vec<_>>();
+    if lacking.is_empty() || registry.inodes_of_others().is_disjoint(&lacking.into_iter().collect()) {
+        return Ok(());
+    }
+    Err(Error::Storage(
+        "another copy of SQLite in this process has the file open, and its file system has no open-file-description \
+         locks: sharing it would destroy it. Close the other connection first, or move the file to a local disk"
+            .into(),
+    ))
+}
+
+/// The second line: whether the WAL our connections write to is still the file's WAL.
+pub fn check_wal(path: &Path) -> Result<()> {
+    if COMMIT_CHECK.is_off() {
+        return Ok(());
+    }
+    let wal = with_suffix(path, "-wal");
+    let current = std::ffi::CString::new(wal.as_os_str().as_bytes()).ok().and_then(|name| look_at(&name));
+    let registry = registry();
+    if registry.named(&wal).all(|(inode, _)| current.as_ref().is_some_and(|current| current.inode == inode)) {
+        return Ok(());
+    }
+    Err(Error::Io(
+        "the write-ahead log of this file was removed or replaced by somebody else while we wrote to it; this change is \
+         not acknowledged, look before you repeat it"
+            .into(),
+    ))
+}
+
+/// Who keeps us from writing.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// A connection of this very process that is not ours.
+    ThisProcess,
+    Process(i32),
+    Unknown,
+}
+
+pub fn writer(path: &Path) -> Writer {
+    let registry = registry();
+    let Some((_, file)) = registry.named(&with_suffix(path, "-shm")).next() else { return Writer::Unknown };
+    match holder(file.lock_fd(), WAL_WRITE_BYTE) {
+        Ok(Some(pid)) if pid == std::process::id() as libc::pid_t => Writer::ThisProcess,
+        Ok(Some(pid)) if pid > 0 => Writer::Process(pid),
+        _ => Writer::Unknown,
+    }
+}
+
+/// The registry, held over a fork so that the child's copy of it is whole.
+pub struct ForkHold(MutexGuard<'static, Registry>);
+
+impl ForkHold {
+    pub fn take() -> Self {
+        Self(registry())
+    }
+
+    /// In the child: the descriptors are the parent's and carry the parent's locks, so they go.
+    pub fn leave_parents_files(&mut self) {
+        let registry = std::mem::take(&mut *self.0);
+        for fd in registry.inodes.keys() {
+            // SAFETY: inherited, and nobody in the child will use it: inherited connections are never touched again.
+            unsafe { libc::close(*fd) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{NewItem, Options, Queue};
+    use std::fs::OpenOptions;
+    use std::os::fd::AsRawFd;
+    use std::sync::Arc;
+
+    struct Place {
+        path: PathBuf,
+        _folder: tempfile::TempDir,
+    }
+
+    fn place() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        Place { path: folder.path().canonicalize().unwrap().join("app.db"), _folder: folder }
+    }
+
+    fn queue(place: &Place) -> Arc<Queue> {
+        let queue = Queue::open(&place.path, Options::default()).unwrap();
+        queue.enqueue(NewItem::text("x")).unwrap();
+        queue
+    }
+
+    fn open_plainly(path: &Path) -> std::fs::File {
+        OpenOptions::new().read(true).write(true).open(path).unwrap()
+    }
+
+    /// A lock as another copy of SQLite in this process would take it.
+    fn lock_as_process(file: &std::fs::File, start: i64) -> bool {
+        let mut lock = record(libc::F_WRLCK as c_int, start, 1);
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &mut lock) == 0 }
+    }
+
+    fn entries(place: &Place) -> usize {
+        let shm = with_suffix(&place.path, "-shm");
+        let registry = registry();
+        registry.named(&place.path).count() + registry.named(&shm).count()
+    }
+
+    /// The first byte SQLite's readers share.
+    const SHARED_BYTE: i64 = PENDING_BYTE + 2;
+
+    #[test]
+    fn our_locks_survive_a_foreign_close() {
+        let place = place();
+        let _queue = queue(&place);
+        drop(open_plainly(&place.path));
+        drop(open_plainly(&with_suffix(&place.path, "-shm")));
+        let stranger = open_plainly(&place.path);
+        assert_eq!(holder(stranger.as_raw_fd(), SHARED_BYTE).unwrap(), Some(-1));
+    }
+
+    #[test]
+    fn another_copy_cannot_take_what_we_hold() {
+        let place = place();
+        let _queue = queue(&place);
+        let other = open_plainly(&place.path);
+        assert!(!lock_as_process(&other, SHARED_BYTE));
+    }
+
+    #[test]
+    fn closing_spares_the_locks_of_another_copy_and_parks_the_files() {
+        let place = place();
+        drop(queue(&place));
+        let other = open_plainly(&place.path);
+        assert!(lock_as_process(&other, 0));
+        drop(queue(&place));
+        let stranger = open_plainly(&place.path);
+        assert_eq!(holder(stranger.as_raw_fd(), 0).unwrap(), Some(std::process::id() as libc::pid_t));
+        assert!(entries(&place) > 0);
+        assert!(registry().named(&place.path).all(|(_, file)| file.is_parked()));
+        // A close of any descriptor would drop the other copy's lock, so these are leaked to the end of the test.
+        std::mem::forget((other, stranger));
+    }
+
+    #[test]
+    fn parked_files_are_handed_out_again() {
+        let place = place();
+        drop(queue(&place));
+        let other = open_plainly(&place.path);
+        let descriptors = || registry().named(&place.path).map(|(_, file)| file.descriptors.len()).sum::<usize>();
+        drop(queue(&place));
+        let parked = descriptors();
+        for _ in 0..5 {
+            drop(queue(&place));
+        }
+        assert_eq!(descriptors(), parked);
+        drop(other);
+        drop(queue(&place));
+        assert_eq!(entries(&place), 0);
+    }
+
+    #[test]
+    fn nothing_stays_open_after_the_last_close_and_the_log_is_folded_back() {
+        let place = place();
+        drop(queue(&place));
+        assert_eq!(entries(&place), 0);
+        assert!(!with_suffix(&place.path, "-wal").exists());
+    }
+
+    #[test]
+    fn files_that_were_unlinked_are_closed_at_once() {
+        let place = place();
+        let queue = queue(&place);
+        let other = open_plainly(&place.path);
+        for suffix in ["", "-wal", "-shm"] {
+            std::fs::remove_file(with_suffix(&place.path, suffix)).unwrap();
+        }
+        drop(queue);
+        assert_eq!(entries(&place), 0);
+        drop(other);
+    }
+
+    #[test]
+    fn a_log_that_was_removed_or_replaced_is_noticed() {
+        let place = place();
+        let _queue = queue(&place);
+        check_wal(&place.path).unwrap();
+        let wal = with_suffix(&place.path, "-wal");
+        std::fs::rename(&wal, with_suffix(&place.path, "-gone")).unwrap();
+        assert!(check_wal(&place.path).is_err());
+        std::fs::write(&wal, b"").unwrap();
+        assert!(check_wal(&place.path).is_err());
+    }
+
+    #[test]
+    fn the_writer_is_named() {
+        let place = place();
+        let _queue = queue(&place);
+        let shm = open_plainly(&with_suffix(&place.path, "-shm"));
+        assert_eq!(writer(&place.path), Writer::Unknown);
+        assert!(lock_as_process(&shm, WAL_WRITE_BYTE));
+        assert_eq!(writer(&place.path), Writer::ThisProcess);
+    }
+
+    #[test]
+    fn names_of_files_beside_a_database_are_reserved() {
+        assert!(["a-wal", "a-shm", "a-journal"].iter().all(|name| is_reserved(Path::new(name))));
+        assert!(!is_reserved(Path::new("wal.db")));
+    }
+}

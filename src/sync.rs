@@ -1,0 +1,135 @@
+//! Locks that no panic poisons and no fork can break: they keep no state outside themselves.
+//!
+//! `parking_lot` keeps its waiting threads in one table of the process; a fork while another thread is parking leaves a
+//! locked bucket in the child, and the child hangs. The standard library's locks have nothing of the kind.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Condvar, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+#[derive(Default)]
+pub struct Mutex<T>(std::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub const fn new(value: T) -> Self {
+        Self(std::sync::Mutex::new(value))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits on a condition for at most `limit`; without one, until it is notified.
+pub fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>, limit: Option<Duration>) -> MutexGuard<'a, T> {
+    match limit {
+        None => condition.wait(guard).unwrap_or_else(PoisonError::into_inner),
+        Some(limit) => condition.wait_timeout(guard, limit).unwrap_or_else(PoisonError::into_inner).0,
+    }
+}
+
+/// One thing that one thread at a time may take away, use and put back.
+pub struct Seat<T> {
+    state: Mutex<Sitting<T>>,
+    freed: Condvar,
+}
+
+struct Sitting<T> {
+    value: Option<T>,
+    waiting: usize,
+}
+
+impl<T> Seat<T> {
+    pub fn new(value: T) -> Self {
+        Self { state: Mutex::new(Sitting { value: Some(value), waiting: 0 }), freed: Condvar::new() }
+    }
+
+    /// Takes the thing; `None` if others kept it longer than `limit`.
+    pub fn take(&self, limit: Duration) -> Option<Taken<'_, T>> {
+        let mut state = self.state.lock();
+        if state.value.is_none() {
+            let deadline = Instant::now().checked_add(limit);
+            state.waiting += 1;
+            while state.value.is_none() {
+                let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                if left == Some(Duration::ZERO) {
+                    break;
+                }
+                state = wait(&self.freed, state, left);
+            }
+            state.waiting -= 1;
+        }
+        let value = state.value.take();
+        value.map(|value| Taken { seat: self, value: Some(value) })
+    }
+}
+
+pub struct Taken<'a, T> {
+    seat: &'a Seat<T>,
+    value: Option<T>,
+}
+
+impl<T> Drop for Taken<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.seat.state.lock();
+        state.value = self.value.take();
+        if state.waiting > 0 {
+            self.seat.freed.notify_one();
+        }
+    }
+}
+
+impl<T> Deref for Taken<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.value.as_ref().expect("present until dropped")
+    }
+}
+
+impl<T> DerefMut for Taken<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.value.as_mut().expect("present until dropped")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seat_is_taken_by_one_at_a_time() {
+        let seat = Seat::new(0u64);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..1_000 {
+                        let mut taken = seat.take(Duration::MAX).unwrap();
+                        let before = *taken;
+                        std::hint::black_box(&before);
+                        *taken = before + 1;
+                    }
+                });
+            }
+        });
+        assert_eq!(*seat.take(Duration::ZERO).unwrap(), 4_000);
+    }
+
+    #[test]
+    fn waiting_for_a_seat_ends_at_the_limit() {
+        let seat = Seat::new(());
+        let _taken = seat.take(Duration::ZERO).unwrap();
+        assert!(seat.take(Duration::from_millis(1)).is_none());
+    }
+
+    #[test]
+    fn a_panic_with_the_seat_taken_puts_it_back() {
+        let seat = Seat::new(5);
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _taken = seat.take(Duration::ZERO).unwrap();
+            panic!("on purpose");
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(*seat.take(Duration::ZERO).unwrap(), 5);
+    }
+}
