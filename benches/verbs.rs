@@ -1,6 +1,6 @@
 //! The verbs beside the same statements run by rusqlite directly: interleaved rounds, medians, ratios.
 //!
-//! `cargo bench --bench verbs` prints a table; `-- --json` one JSON object.
+//! `cargo bench --bench verbs` prints a table; `-- --json` one JSON list; `-- --rounds=1` fewer rounds.
 
 use std::path::Path;
 use std::time::Instant;
@@ -172,13 +172,17 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
+    let rounds = arguments
+        .iter()
+        .find_map(|argument| argument.strip_prefix("--rounds="))
+        .map_or(ROUNDS, |rounds| rounds.parse().expect("--rounds takes a number"));
     let json = arguments.iter().any(|argument| argument == "--json");
     let folder = tempfile::tempdir().unwrap();
     let jobs = ["enqueue", "claim + mark_done", "drain, empty handler"];
     let mut lines = Vec::new();
     for (sync, durability, count) in [("NORMAL", Durability::Normal, 1_500), ("FULL", Durability::Full, 300)] {
         let mut costs: [Vec<Costs>; 2] = Default::default();
-        for round in 0..ROUNDS {
+        for round in 0..rounds {
             let path = |name: &str| folder.path().join(format!("{name}-{sync}-{round}.db"));
             costs[0].push(raw(&path("raw"), sync, count));
             costs[1].push(ours(&path("ours"), durability, count));

@@ -15,24 +15,6 @@ pub enum Content {
 }
 
 impl Content {
-    /// The `content_type` column.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Content::Text(_) => "text",
-            Content::Json(_) => "json",
-            Content::Bytes(_) => "base64",
-        }
-    }
-
-    /// The `content` column.
-    pub fn into_stored(self) -> String {
-        match self {
-            Content::Text(text) => text,
-            Content::Json(value) => value.to_string(),
-            Content::Bytes(bytes) => STANDARD.encode(bytes),
-        }
-    }
-
     /// Reads the two columns back, or says why they do not fit each other.
     pub fn from_stored(kind: &str, stored: String) -> Result<Self, (String, String)> {
         match kind {
@@ -46,6 +28,42 @@ impl Content {
                 Err(error) => Err((format!("the content is not valid base64: {error}"), stored)),
             },
             other => Err((format!("the content_type '{other}' is not text, json or base64"), stored)),
+        }
+    }
+}
+
+/// Content in the form of the table's two columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// The `content_type` column.
+    pub kind: &'static str,
+    /// The `content` column.
+    pub text: String,
+    /// What counts against the limit: the bytes of the text, or the bytes given.
+    pub size: usize,
+}
+
+impl Stored {
+    pub fn text(text: String) -> Self {
+        Self { kind: "text", size: text.len(), text }
+    }
+
+    /// JSON text that is known to be valid.
+    pub fn json(text: String) -> Self {
+        Self { kind: "json", size: text.len(), text }
+    }
+
+    pub fn bytes(bytes: &[u8]) -> Self {
+        Self { kind: "base64", size: bytes.len(), text: STANDARD.encode(bytes) }
+    }
+}
+
+impl From<Content> for Stored {
+    fn from(content: Content) -> Self {
+        match content {
+            Content::Text(text) => Stored::text(text),
+            Content::Json(value) => Stored::json(value.to_string()),
+            Content::Bytes(bytes) => Stored::bytes(&bytes),
         }
     }
 }
@@ -64,20 +82,21 @@ pub enum When {
 /// One item to enqueue.
 #[derive(Clone, Debug)]
 pub struct NewItem {
-    pub content: Content,
+    pub content: Stored,
     pub project: Option<String>,
     pub source_path: Option<String>,
     pub doc_date: Option<String>,
     pub priority: i64,
     pub when: When,
     pub max_retries: Option<u32>,
-    pub headers: Option<Map<String, Value>>,
+    /// A JSON object, as text.
+    pub headers: Option<String>,
 }
 
 impl NewItem {
-    pub fn new(content: Content) -> Self {
+    pub fn new(content: impl Into<Stored>) -> Self {
         Self {
-            content,
+            content: content.into(),
             project: None,
             source_path: None,
             doc_date: None,
@@ -89,7 +108,7 @@ impl NewItem {
     }
 
     pub fn text(content: impl Into<String>) -> Self {
-        Self::new(Content::Text(content.into()))
+        Self::new(Stored::text(content.into()))
     }
 }
 
@@ -212,9 +231,8 @@ mod tests {
             Content::Json(json!({"a": [1, -0.0, 1e-7, u64::MAX, i64::MIN, null, "x"]})),
             Content::Bytes(vec![0, 255, 10]),
         ] {
-            let kind = content.kind();
-            let stored = content.clone().into_stored();
-            assert_eq!(Content::from_stored(kind, stored).unwrap(), content);
+            let stored = Stored::from(content.clone());
+            assert_eq!(Content::from_stored(stored.kind, stored.text).unwrap(), content);
         }
     }
 

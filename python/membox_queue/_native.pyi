@@ -12,14 +12,29 @@ from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, Self, TypeAlias, final
+
+from typing_extensions import disjoint_base
+
+__all__ = [
+    "Drain",
+    "Item",
+    "NewItem",
+    "Queue",
+    "Retry",
+    "__version__",
+    "clock",
+    "set_clock",
+    "sqlite_version",
+    "switch_off",
+]
 
 __version__: str
 sqlite_version: str
 """The version of the SQLite this module carries."""
 
-type Seconds = float | timedelta
-type Status = Literal["pending", "processing", "done", "failed", "blocked", "cancelled"]
+_Seconds: TypeAlias = float | timedelta
+_Status: TypeAlias = Literal["pending", "processing", "done", "failed", "blocked", "cancelled"]
 
 def set_clock(ms: int | None, /) -> None:
     """Stop the clock of all queues of this process at `ms` since 1970, for tests; None lets it run again."""
@@ -44,9 +59,9 @@ class Retry:
     def __new__(
         cls,
         max: int = 5,
-        base: Seconds = 30,
+        base: _Seconds = 30,
         factor: float = 2.0,
-        cap: Seconds = 3600,
+        cap: _Seconds = 3600,
         jitter: float = 0.1,
         *,
         kind: Literal["exponential", "linear"] = "exponential",
@@ -78,7 +93,7 @@ class NewItem:
         source_path: str | os.PathLike[str] | None = None,
         doc_date: str | date | None = None,
         priority: int = 0,
-        delay: Seconds | None = None,
+        delay: _Seconds | None = None,
         run_at: datetime | None = None,
         max_retries: int | None = None,
         headers: dict[str, Any] | None = None,
@@ -156,6 +171,7 @@ class Item:
         self, kind: type[BaseException] | None, exception: BaseException | None, traceback: TracebackType | None, /
     ) -> bool: ...
 
+@disjoint_base
 class Queue:
     """A named queue in an SQLite file; `membox_queue.Queue` adds what is written in Python."""
 
@@ -164,12 +180,12 @@ class Queue:
         path: str | os.PathLike[str],
         name: str = "ingest",
         *,
-        lease: Seconds = 60.0,
+        lease: _Seconds = 60.0,
         max_retries: int = 3,
         retry: Retry | None = None,
         durability: Literal["full", "normal"] = "full",
         max_bytes: int = 67108864,
-        busy_timeout: Seconds = 30.0,
+        busy_timeout: _Seconds = 30.0,
         worker: str | None = None,
     ) -> Self:
         """Open or create the queue.
@@ -204,7 +220,7 @@ class Queue:
         source_path: str | os.PathLike[str] | None = None,
         doc_date: str | date | None = None,
         priority: int = 0,
-        delay: Seconds | None = None,
+        delay: _Seconds | None = None,
         run_at: datetime | None = None,
         max_retries: int | None = None,
         headers: dict[str, Any] | None = None,
@@ -220,13 +236,13 @@ class Queue:
         """
     def enqueue_many(self, items: Iterable[Any], /) -> list[int]:
         """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s."""
-    def claim(self, *, wait: Seconds = 0.0, lease: Seconds | None = None) -> Item | None:
+    def claim(self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None) -> Item | None:
         """Take the next item: highest priority first, then order of arrival. None when nothing is due.
 
         With `wait`, blocks up to that long for work, without the GIL; `math.inf` waits for ever. `lease` overrides the
         queue's for this claim. Expired claims of others are taken back first.
         """
-    def claim_many(self, limit: int, /, *, wait: Seconds = 0.0, lease: Seconds | None = None) -> list[Item]:
+    def claim_many(self, limit: int, /, *, wait: _Seconds = 0.0, lease: _Seconds | None = None) -> list[Item]:
         """Take up to `limit` items in one transaction; an empty list when nothing is due."""
     def mark_done(self, item: Item, /, result: Any = None) -> bool:
         """Record that a claimed item is done, with a JSON result. False when the claim was lost: nothing changes.
@@ -236,7 +252,7 @@ class Queue:
     def mark_done_many(self, items: Iterable[Item], /) -> int:
         """Mark claimed items done in one transaction; returns how many took effect."""
     def mark_failed(
-        self, item: Item, error: str | BaseException, /, *, retry_in: Seconds | None = None, give_up: bool = False
+        self, item: Item, error: str | BaseException, /, *, retry_in: _Seconds | None = None, give_up: bool = False
     ) -> bool:
         """Record a failure and count it. False when the claim was lost: nothing changes.
 
@@ -244,12 +260,13 @@ class Queue:
         sends it back in so many seconds whatever the policy says, unless this failure is the last allowed; `give_up`
         makes it final.
         """
-    def release(self, item: Item, /, delay: Seconds = 0.0) -> bool:
+    def release(self, item: Item, /, delay: _Seconds = 0.0) -> bool:
         """Give a claimed item back; nothing is counted. False when the claim was lost."""
-    def extend(self, item: Item, seconds: Seconds, /) -> bool:
+    def extend(self, item: Item, seconds: _Seconds, /) -> bool:
         """Let the lease end so many seconds from now. False when the claim was lost.
 
-        A lease that ran out can be extended as long as nobody has taken the item back.
+        A lease that ran out can be extended as long as nobody has taken the item back. While a native thread renews
+        the claim (in `drain` and `with item:`), the lease is only made longer, never shorter.
         """
     def retry_failed(self, max_retries: int | None = None) -> int:
         """Bring failed items below their ceiling back to pending; returns how many.
@@ -264,7 +281,7 @@ class Queue:
         """One item of this queue, or None."""
     def items(
         self,
-        status: Status | None = None,
+        status: _Status | None = None,
         *,
         project: str | None = None,
         limit: int = 50,
@@ -278,7 +295,7 @@ class Queue:
         """How many items wait or are being worked on."""
     def failures(self, limit: int = 5) -> list[Item]:
         """The latest failed items, newest first."""
-    def acquire_worker_lease(self, ttl: Seconds = 60.0) -> bool:
+    def acquire_worker_lease(self, ttl: _Seconds = 60.0) -> bool:
         """Take the right to be the one worker of this queue. False while anybody, this object too, holds it live."""
     def refresh_worker_lease(self) -> bool:
         """Renew this object's lease. False if it has none or it was taken over."""
@@ -286,10 +303,10 @@ class Queue:
         """Give this object's lease back. False if it has none or it was taken over."""
     def worker_is_alive(self) -> bool:
         """Whether anybody holds the worker lease live."""
-    def begin_drain(self, ttl: Seconds = 60.0) -> Drain | None:
+    def begin_drain(self, ttl: _Seconds = 60.0) -> Drain | None:
         """Take the worker lease for a drain loop; None when another live worker holds it. `drain` uses this."""
     def close(self) -> None:
-        """End this object's use of the file. Closing twice is closing once."""
+        """End this object's use of the file and give back a worker lease it holds. Closing twice is closing once."""
 
 @final
 class Drain:

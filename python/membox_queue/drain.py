@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,26 +40,36 @@ def drain(queue: _native.Queue, handler: Callable[[_native.Item], Any], *, retry
     """See `Queue.drain`."""
     if not callable(handler):
         raise TypeError(f"handler must be callable, not {type(handler).__qualname__}")
+    if inspect.iscoroutinefunction(handler):
+        raise TypeError("drain calls the handler and does not await it; give it a plain function")
     session = queue.begin_drain()
     if session is None:
         return DrainReport(refused=True)
-    tally: dict[str, int] = {}
+    tally: Counter[str] = Counter()
+    retried = 0
     try:
         retried = queue.retry_failed() if retry_failed else 0
         item = session.first()
         while item is not None:
             settled, item = _handle(session, handler, item)
-            tally[settled] = tally.get(settled, 0) + 1
+            tally[settled] += 1
     finally:
         # Whatever ended the loop: an item still in hand goes back uncounted, and the lease is free.
         session.close()
-    return DrainReport(retried=retried, **tally)
+    return DrainReport(
+        done=tally["done"],
+        failed=tally["failed"],
+        postponed=tally["postponed"],
+        retried=retried,
+        released=tally["released"],
+        lost=tally["lost"],
+    )
 
 
 def _handle(
     session: _native.Drain, handler: Callable[[_native.Item], Any], item: _native.Item
 ) -> tuple[str, _native.Item | None]:
-    """Runs the handler once; records what came of it and claims the next item in one transaction."""
+    """Run the handler once; record what came of it and claim the next item in one transaction."""
     try:
         result = handler(item)
     except Exception as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 
 class QueueError(Exception):
     """Base of everything the queue raises for a reason of its own."""
@@ -76,8 +78,13 @@ class RetryLater(Exception):  # noqa: N818 - a request, not an error
     With `count=False` the attempt is not counted as a failure.
     """
 
-    def __init__(self, seconds: float, count: bool = True, reason: str | None = None) -> None:
+    def __init__(self, seconds: float | timedelta, count: bool = True, reason: str | None = None) -> None:
         super().__init__(seconds, count, reason)
+        number = seconds.total_seconds() if isinstance(seconds, timedelta) else seconds
+        if not isinstance(number, int | float):
+            raise TypeError(f"RetryLater takes seconds or a timedelta, not {type(seconds).__qualname__}")
+        if not 0 <= number < float("inf"):
+            raise ValueError(f"RetryLater takes a finite number of seconds, zero or more, not {seconds}")
         self.seconds = seconds
         self.count = count
         self.reason = reason

@@ -5,62 +5,75 @@ use std::path::PathBuf;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use crate::clock::{LATEST_MS, millis};
-use crate::item::Content;
+use crate::error::Error;
+use crate::item::Stored;
 
 /// Deeper values are refused: what is stored must also be readable again, everywhere.
 const DEEPEST: usize = 100;
 
 /// What `enqueue` was given. Text and bytes stand for themselves, everything else is a JSON value.
-pub fn content(value: &Bound<'_, PyAny>) -> PyResult<Content> {
+pub fn content(value: &Bound<'_, PyAny>, limit: usize) -> PyResult<Stored> {
     if let Ok(text) = value.cast_exact::<PyString>() {
-        return Ok(Content::Text(utf8("content", text)?));
+        return Ok(Stored::text(utf8("content", text)?));
     }
     if let Ok(bytes) = value.cast_exact::<PyBytes>() {
-        return Ok(Content::Bytes(bytes.as_bytes().to_vec()));
+        return Ok(Stored::bytes(bytes.as_bytes()));
     }
-    Ok(Content::Json(json("content", value)?))
+    Ok(Stored::json(json("content", value, limit)?))
 }
 
-/// A JSON value that will come back equal, or an error that names the place of what cannot.
-pub fn json(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
-    Walk { what, way: Vec::new() }.value(value)
+/// The JSON text of a value that will come back equal, or an error that names the place of what cannot.
+pub fn json(what: &str, value: &Bound<'_, PyAny>, limit: usize) -> PyResult<String> {
+    let mut writer = Writer { what, limit, way: Vec::new(), text: Vec::new() };
+    writer.value(value)?;
+    Ok(String::from_utf8(writer.text).expect("JSON is written from valid strings only"))
 }
 
-pub fn headers(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Map<String, Value>>> {
+pub fn headers(value: Option<&Bound<'_, PyAny>>, limit: usize) -> PyResult<Option<String>> {
     let Some(value) = value else { return Ok(None) };
-    match json("headers", value)? {
-        Value::Object(headers) => Ok(Some(headers)),
-        _ => Err(PyTypeError::new_err(format!("headers must be a dict, not {}", type_name(value)))),
+    if !value.is_instance_of::<PyDict>() {
+        return Err(PyTypeError::new_err(format!("headers must be a dict, not {}", type_name(value))));
     }
+    json("headers", value, limit).map(Some)
 }
 
-struct Walk<'a> {
+/// Writes JSON while it checks. The limit holds while writing: a small value that refers to itself many times over can
+/// stand for an endless text.
+struct Writer<'a> {
     what: &'a str,
+    limit: usize,
     way: Vec<String>,
+    text: Vec<u8>,
 }
 
-impl Walk<'_> {
-    fn value(&mut self, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+impl Writer<'_> {
+    fn value(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        if self.text.len() > self.limit {
+            return Err(Error::TooLarge { size: self.text.len(), limit: self.limit }.into());
+        }
         if value.is_none() {
-            return Ok(Value::Null);
+            return self.put(&());
         }
         if let Ok(flag) = value.cast_exact::<PyBool>() {
-            return Ok(Value::Bool(flag.is_true()));
+            return self.put(&flag.is_true());
         }
         if let Ok(text) = value.cast_exact::<PyString>() {
-            return Ok(Value::String(utf8(&self.place(), text)?));
+            return match text.to_str() {
+                Ok(text) => self.put(text),
+                Err(_) => Err(lone_surrogate(&self.place())),
+            };
         }
         if let Ok(number) = value.cast_exact::<PyInt>() {
             return self.integer(number);
         }
         if let Ok(number) = value.cast_exact::<PyFloat>() {
-            let Some(number) = Number::from_f64(number.value()) else {
+            if !number.value().is_finite() {
                 return self.bad_value(&format!("is {}, which JSON cannot carry", number.value()));
-            };
-            return Ok(Value::Number(number));
+            }
+            return self.put(&number.value());
         }
         if self.way.len() >= DEEPEST {
             return self.bad_value(&format!("is nested more than {DEEPEST} levels deep, or contains itself"));
@@ -77,40 +90,54 @@ impl Walk<'_> {
         self.bad_type(&format!("is a {}, which {}", type_name(value), advice(value)))
     }
 
-    fn integer(&self, number: &Bound<'_, PyInt>) -> PyResult<Value> {
+    fn put<T: serde::Serialize + ?Sized>(&mut self, value: &T) -> PyResult<()> {
+        serde_json::to_writer(&mut self.text, value).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    fn integer(&mut self, number: &Bound<'_, PyInt>) -> PyResult<()> {
         if let Ok(number) = number.extract::<i64>() {
-            return Ok(number.into());
+            return self.put(&number);
         }
         match number.extract::<u64>() {
-            Ok(number) => Ok(number.into()),
+            Ok(number) => self.put(&number),
             Err(_) => {
                 self.bad_value("is an integer beyond 64 bits, which JSON readers do not keep exactly; use a string")
             }
         }
     }
 
-    fn elements<'py>(&mut self, elements: impl Iterator<Item = Bound<'py, PyAny>>) -> PyResult<Value> {
-        let mut list = Vec::new();
+    fn elements<'py>(&mut self, elements: impl Iterator<Item = Bound<'py, PyAny>>) -> PyResult<()> {
+        self.text.push(b'[');
         for (index, element) in elements.enumerate() {
+            if index > 0 {
+                self.text.push(b',');
+            }
             self.way.push(format!("[{index}]"));
-            list.push(self.value(&element)?);
+            self.value(&element)?;
             self.way.pop();
         }
-        Ok(Value::Array(list))
+        self.text.push(b']');
+        Ok(())
     }
 
-    fn members(&mut self, dict: &Bound<'_, PyDict>) -> PyResult<Value> {
-        let mut members = Map::new();
-        for (key, member) in dict.iter() {
+    fn members(&mut self, dict: &Bound<'_, PyDict>) -> PyResult<()> {
+        self.text.push(b'{');
+        for (index, (key, member)) in dict.iter().enumerate() {
             let Ok(name) = key.cast_exact::<PyString>() else {
                 return self.bad_type(&format!("has a key of type {}; JSON keys are strings", type_name(&key)));
             };
-            let name = utf8(&format!("a key of {}", self.place()), name)?;
+            let Ok(name) = name.to_str() else { return Err(lone_surrogate(&format!("a key of {}", self.place()))) };
+            if index > 0 {
+                self.text.push(b',');
+            }
+            self.put(name)?;
+            self.text.push(b':');
             self.way.push(format!("[{name:?}]"));
-            members.insert(name, self.value(&member)?);
+            self.value(&member)?;
             self.way.pop();
         }
-        Ok(Value::Object(members))
+        self.text.push(b'}');
+        Ok(())
     }
 
     /// Where in the value the walk stands, cut short for a value that never ends.
@@ -148,10 +175,14 @@ fn type_name(value: &Bound<'_, PyAny>) -> String {
 pub fn utf8(what: &str, text: &Bound<'_, PyString>) -> PyResult<String> {
     match text.to_str() {
         Ok(text) => Ok(text.to_owned()),
-        Err(_) => Err(PyValueError::new_err(format!(
-            "{what} contains a lone surrogate, which is not valid Unicode; clean it with text.encode(errors='replace').decode()"
-        ))),
+        Err(_) => Err(lone_surrogate(what)),
     }
+}
+
+fn lone_surrogate(what: &str) -> PyErr {
+    PyValueError::new_err(format!(
+        "{what} contains a lone surrogate, which is not valid Unicode; clean it with text.encode(errors='replace').decode()"
+    ))
 }
 
 /// The text of a string, with what is not valid Unicode spelled out.

@@ -39,7 +39,8 @@ impl Drain {
 
     #[pyo3(signature = (result, /))]
     fn done(&self, py: Python<'_>, result: &Bound<'_, PyAny>) -> PyResult<Step> {
-        let result = if result.is_none() { None } else { Some(json("the result", result)?.to_string()) };
+        let result =
+            if result.is_none() { None } else { Some(json("the result", result, self.queue.options().max_bytes)?) };
         self.step(py, Some(Ending::Done { result }))
     }
 

@@ -11,9 +11,10 @@ use crate::outcome::Ending;
 /// `RetryLater` and `GiveUp` say it themselves; any other `Exception` is a failure; what only stops the program
 /// (KeyboardInterrupt, SystemExit, cancellation) gives the item back.
 pub fn of_exception(py: Python<'_>, exception: &Bound<'_, PyAny>) -> PyResult<Ending> {
-    if exception.is_instance(&exception_class(py, "RetryLater")?)? {
-        let retry_in = duration_ms("RetryLater", &exception.getattr("seconds")?)?;
-        if !exception.getattr("count")?.is_truthy()? {
+    if exception.is_instance(&exception_class(py, "RetryLater")?)?
+        && let Ok((retry_in, counted)) = later(exception)
+    {
+        if !counted {
             return Ok(Ending::Released { delay: retry_in });
         }
         return Ok(Ending::Failed { error: reason(exception), retry_in: Some(retry_in), give_up: false });
@@ -25,6 +26,12 @@ pub fn of_exception(py: Python<'_>, exception: &Bound<'_, PyAny>) -> PyResult<En
         return Ok(Ending::Failed { error: describe(exception), retry_in: None, give_up: false });
     }
     Ok(Ending::Released { delay: 0 })
+}
+
+/// When to try again and whether it counts. What a subclass made unreadable is an ordinary failure.
+fn later(exception: &Bound<'_, PyAny>) -> PyResult<(i64, bool)> {
+    let retry_in = duration_ms("RetryLater", &exception.getattr("seconds")?)?;
+    Ok((retry_in, exception.getattr("count")?.is_truthy()?))
 }
 
 /// The failure text of what `mark_failed` was given: a string as it is, an exception described.

@@ -14,7 +14,7 @@ use super::error::named;
 use crate::heartbeat::Beat;
 use crate::item::{self, Content, When};
 use crate::outcome::{Ending, Settled};
-use crate::queue::{self, Held};
+use crate::queue::{self, Held, MOST_BYTES};
 use crate::sync::Mutex;
 
 /// An item as it was when it was claimed or read.
@@ -257,7 +257,8 @@ pub struct NewItem {
 impl NewItem {
     #[new]
     #[pyo3(signature = (content, *, project = None, source_path = None, doc_date = None, priority = None, delay = None,
-                        run_at = None, max_retries = None, headers = None))]
+                        run_at = None, max_retries = None, headers = None),
+           text_signature = "(content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None)")]
     #[allow(clippy::too_many_arguments)]
     fn new(
         content: &Bound<'_, PyAny>,
@@ -271,11 +272,11 @@ impl NewItem {
         headers: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let options = Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers };
-        Ok(Self { content: content.clone().unbind(), item: options.read(content)? })
+        Ok(Self { content: content.clone().unbind(), item: options.read(content, MOST_BYTES)? })
     }
 
     fn __repr__(&self) -> String {
-        format!("<NewItem of {}>", self.item.content.kind())
+        format!("<NewItem of {}>", self.item.content.kind)
     }
 }
 
@@ -292,7 +293,7 @@ pub struct Details<'a, 'py> {
 }
 
 impl Details<'_, '_> {
-    pub fn read(&self, given: &Bound<'_, PyAny>) -> PyResult<item::NewItem> {
+    pub fn read(&self, given: &Bound<'_, PyAny>, limit: usize) -> PyResult<item::NewItem> {
         let when = match (self.delay, self.run_at) {
             (None, None) => When::Now,
             (Some(delay), None) => When::After(duration_ms("delay", delay)?),
@@ -300,22 +301,22 @@ impl Details<'_, '_> {
             (Some(_), Some(_)) => return Err(PyValueError::new_err("give delay or run_at, not both")),
         };
         Ok(item::NewItem {
-            content: content(given)?,
+            content: content(given, limit)?,
             project: text("project", self.project)?,
             source_path: path_text("source_path", self.source_path)?,
             doc_date: date_text("doc_date", self.doc_date)?,
             priority: self.priority.map_or(Ok(0), |priority| integer("priority", priority))?,
             when,
             max_retries: self.max_retries.map(|max| count("max_retries", max)).transpose()?,
-            headers: headers(self.headers)?,
+            headers: headers(self.headers, limit)?,
         })
     }
 }
 
 /// An element of `enqueue_many`: a NewItem, or plain content.
-pub fn new_item(element: &Bound<'_, PyAny>) -> PyResult<item::NewItem> {
+pub fn new_item(element: &Bound<'_, PyAny>, limit: usize) -> PyResult<item::NewItem> {
     match element.cast::<NewItem>() {
         Ok(new) => Ok(new.get().item.clone()),
-        Err(_) => Ok(item::NewItem::new(content(element)?)),
+        Err(_) => Ok(item::NewItem::new(content(element, limit)?)),
     }
 }

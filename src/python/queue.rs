@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 
 use super::CLOCK;
 use super::convert::{count, duration_ms, integer, json, lease_ms, positive, seconds, text};
@@ -28,7 +28,8 @@ pub struct Queue {
 impl Queue {
     #[new]
     #[pyo3(signature = (path, name = "ingest", *, lease = None, max_retries = None, retry = None, durability = "full",
-                        max_bytes = None, busy_timeout = None, worker = None))]
+                        max_bytes = None, busy_timeout = None, worker = None),
+           text_signature = "(path, name='ingest', *, lease=60.0, max_retries=3, retry=None, durability='full', max_bytes=67108864, busy_timeout=30.0, worker=None)")]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -96,7 +97,8 @@ impl Queue {
     }
 
     #[pyo3(signature = (content, *, project = None, source_path = None, doc_date = None, priority = None, delay = None,
-                        run_at = None, max_retries = None, headers = None))]
+                        run_at = None, max_retries = None, headers = None),
+           text_signature = "($self, content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None)")]
     #[allow(clippy::too_many_arguments)]
     fn enqueue(
         &self,
@@ -112,28 +114,33 @@ impl Queue {
         headers: Arg,
     ) -> PyResult<i64> {
         let details = Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers };
-        let item = details.read(content)?;
+        let item = details.read(content, self.core.options().max_bytes)?;
         Ok(py.detach(|| self.core.enqueue(item))?)
     }
 
     #[pyo3(signature = (items, /))]
     fn enqueue_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
-        // A string is iterable too, and would become one item a letter.
-        if items.is_instance_of::<pyo3::types::PyString>() || items.is_instance_of::<pyo3::types::PyBytes>() {
+        // These are iterable too, and would become one item a letter, byte or key.
+        if items.is_instance_of::<PyString>()
+            || items.is_instance_of::<PyBytes>()
+            || items.is_instance_of::<PyByteArray>()
+            || items.is_instance_of::<PyDict>()
+        {
             return Err(PyTypeError::new_err("enqueue_many takes an iterable of contents; for one use enqueue"));
         }
-        let items = items.try_iter()?.map(|item| new_item(&item?)).collect::<PyResult<Vec<_>>>()?;
+        let limit = self.core.options().max_bytes;
+        let items = items.try_iter()?.map(|item| new_item(&item?, limit)).collect::<PyResult<Vec<_>>>()?;
         Ok(py.detach(|| self.core.enqueue_many(items))?)
     }
 
-    #[pyo3(signature = (*, wait = None, lease = None))]
+    #[pyo3(signature = (*, wait = None, lease = None), text_signature = "($self, *, wait=0.0, lease=None)")]
     fn claim(&self, py: Python<'_>, wait: Arg, lease: Arg) -> PyResult<Option<Item>> {
         let how = Claim { limit: 1, lease_ms: lease.map(|lease| lease_ms("lease", lease)).transpose()? };
         let wait = wait.map(|wait| patience("wait", wait)).transpose()?;
         Ok(self.take(py, how, wait)?.pop())
     }
 
-    #[pyo3(signature = (limit, /, *, wait = None, lease = None))]
+    #[pyo3(signature = (limit, /, *, wait = None, lease = None), text_signature = "($self, limit, /, *, wait=0.0, lease=None)")]
     fn claim_many(&self, py: Python<'_>, limit: &Bound<'_, PyAny>, wait: Arg, lease: Arg) -> PyResult<Vec<Item>> {
         let lease_ms = lease.map(|lease| lease_ms("lease", lease)).transpose()?;
         let how = Claim { limit: positive("limit", limit)? as usize, lease_ms };
@@ -144,7 +151,8 @@ impl Queue {
     #[pyo3(signature = (item, /, result = None))]
     fn mark_done(&self, py: Python<'_>, item: &Item, result: Arg) -> PyResult<bool> {
         let held = item.held()?;
-        let result = result.map(|result| json("the result", result)).transpose()?.map(|result| result.to_string());
+        let limit = self.core.options().max_bytes;
+        let result = result.map(|result| json("the result", result, limit)).transpose()?;
         Ok(py.detach(|| self.core.mark_done(held, result))?)
     }
 
@@ -173,7 +181,7 @@ impl Queue {
         Ok(py.detach(|| self.core.mark_failed(held, error, retry_in, give_up))?)
     }
 
-    #[pyo3(signature = (item, /, delay = None))]
+    #[pyo3(signature = (item, /, delay = None), text_signature = "($self, item, /, delay=0.0)")]
     fn release(&self, py: Python<'_>, item: &Item, delay: Arg) -> PyResult<bool> {
         let held = item.held()?;
         let delay = delay.map_or(Ok(0), |delay| duration_ms("delay", delay))?;
@@ -211,7 +219,8 @@ impl Queue {
         Ok(py.detach(|| self.core.get(id))?.map(Item::read))
     }
 
-    #[pyo3(signature = (status = None, *, project = None, limit = None, after = None, newest_first = false))]
+    #[pyo3(signature = (status = None, *, project = None, limit = None, after = None, newest_first = false),
+           text_signature = "($self, status=None, *, project=None, limit=50, after=None, newest_first=False)")]
     fn items(
         &self,
         py: Python<'_>,
@@ -252,13 +261,13 @@ impl Queue {
         Ok(py.detach(|| self.core.pending())?)
     }
 
-    #[pyo3(signature = (limit = None))]
+    #[pyo3(signature = (limit = None), text_signature = "($self, limit=5)")]
     fn failures(&self, py: Python<'_>, limit: Arg) -> PyResult<Vec<Item>> {
         let limit = limit.map_or(Ok(5), |limit| positive("limit", limit))? as usize;
         Ok(py.detach(|| self.core.failures(limit))?.into_iter().map(Item::read).collect())
     }
 
-    #[pyo3(signature = (ttl = None))]
+    #[pyo3(signature = (ttl = None), text_signature = "($self, ttl=60.0)")]
     fn acquire_worker_lease(&self, py: Python<'_>, ttl: Arg) -> PyResult<bool> {
         let ttl_ms = ttl_ms(ttl)?;
         Ok(py.detach(|| self.core.acquire_worker_lease(ttl_ms))?)
@@ -276,13 +285,13 @@ impl Queue {
         Ok(py.detach(|| self.core.worker_is_alive())?)
     }
 
-    #[pyo3(signature = (ttl = None))]
+    #[pyo3(signature = (ttl = None), text_signature = "($self, ttl=60.0)")]
     fn begin_drain(&self, py: Python<'_>, ttl: Arg) -> PyResult<Option<Drain>> {
         Drain::begin(py, &self.core, ttl_ms(ttl)?)
     }
 
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| self.core.close());
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.core.close())?)
     }
 }
 

@@ -15,7 +15,8 @@ pub struct Retry {
 #[pymethods]
 impl Retry {
     #[new]
-    #[pyo3(signature = (max = None, base = None, factor = 2.0, cap = None, jitter = 0.1, *, kind = "exponential"))]
+    #[pyo3(signature = (max = None, base = None, factor = 2.0, cap = None, jitter = 0.1, *, kind = "exponential"),
+           text_signature = "(max=5, base=30, factor=2.0, cap=3600, jitter=0.1, *, kind='exponential')")]
     fn new(
         max: Option<&Bound<'_, PyAny>>,
         base: Option<&Bound<'_, PyAny>>,

@@ -1,7 +1,7 @@
 //! Taking items for work: claim, and what a claim brings in first.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::{Queue, Session, random};
@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 use crate::heartbeat::Beat;
 use crate::item::{Item, Receipt};
 use crate::lease;
-use crate::outcome::{Ending, decide};
+use crate::outcome::{Ending, Settled, decide};
 use crate::sqlite::{self, Expired, Grant, Place, Tx};
 use crate::wake::LONGEST_NAP;
 
 /// How many rows one claim brings in; the rest is left to the next claims.
-const DUE_AT_A_TIME: usize = 500;
+const DUE_AT_A_TIME: usize = 2_000;
 const EXPIRED_AT_A_TIME: usize = 16;
 /// How often leases are compared with a clock that may have gone back.
 const LOOK_AHEAD_MS: u64 = 1_000;
@@ -37,10 +37,12 @@ impl Default for Claim {
 pub struct Held {
     pub item: Item,
     receipt: Receipt,
-    lease_ms: i64,
+    /// What the heartbeat renews for; `extend` may have made it longer.
+    lease_ms: Arc<AtomicI64>,
+    is_kept: AtomicBool,
     place: Place,
     lost: Arc<AtomicBool>,
-    settled: AtomicBool,
+    settled: OnceLock<Settled>,
     generation: u64,
 }
 
@@ -55,18 +57,37 @@ impl Held {
         self.generation != sqlite::generation()
     }
 
-    /// Whether the claim's end was recorded through this object.
+    /// How the claim's end was recorded through this object, if it was.
+    pub fn settled(&self) -> Option<Settled> {
+        self.settled.get().copied()
+    }
+
     pub fn is_settled(&self) -> bool {
-        self.settled.load(Ordering::SeqCst)
+        self.settled.get().is_some()
+    }
+
+    /// The length to extend the lease by. While a heartbeat keeps the claim it must not run out between two beats, and
+    /// the next beat must not shorten it.
+    pub(super) fn extension(&self, wanted_ms: i64) -> i64 {
+        if !self.is_kept.load(Ordering::SeqCst) {
+            return wanted_ms;
+        }
+        let longest = wanted_ms.max(self.lease_ms.load(Ordering::SeqCst));
+        self.lease_ms.store(longest, Ordering::SeqCst);
+        longest
     }
 
     pub(super) fn receipt(&self) -> Receipt {
         self.receipt
     }
 
-    pub(super) fn note_settled(&self, took_effect: bool) {
-        let flag = if took_effect { &self.settled } else { &*self.lost };
-        flag.store(true, Ordering::SeqCst);
+    /// A second end of the same claim is refused, but the claim was not lost to anybody.
+    pub(super) fn note_settled(&self, settled: Settled) {
+        if settled != Settled::Lost {
+            let _ = self.settled.set(settled);
+        } else if !self.is_settled() {
+            self.note_lost();
+        }
     }
 
     pub(super) fn note_lost(&self) {
@@ -120,16 +141,17 @@ impl Queue {
             if let Some(damage) = item.damage.clone() {
                 let ending = Ending::Failed { error: damage, retry_in: None, give_up: true };
                 let (verdict, _) = decide(ending, &self.allowance(item.retries, item.max_retries), tx.now(), 0.0);
-                tx.settle(self.name(), receipt.into(), &verdict)?;
+                tx.settle(self.name(), &receipt.into(), &verdict)?;
                 continue;
             }
             items.push(Held {
                 item,
                 receipt,
-                lease_ms,
+                lease_ms: Arc::new(AtomicI64::new(lease_ms)),
+                is_kept: AtomicBool::new(false),
                 place: self.place.clone(),
                 lost: Arc::default(),
-                settled: AtomicBool::new(false),
+                settled: OnceLock::new(),
                 generation: sqlite::generation(),
             });
         }
@@ -145,7 +167,7 @@ impl Queue {
             expired = tx.expired(self.name(), self.options.lease_ms, EXPIRED_AT_A_TIME)?;
         }
         let ahead = self.look_ahead(tx)?;
-        let unfinished = due == DUE_AT_A_TIME || expired.len() >= EXPIRED_AT_A_TIME || ahead.len() == EXPIRED_AT_A_TIME;
+        let unfinished = due >= DUE_AT_A_TIME || expired.len() >= EXPIRED_AT_A_TIME || ahead.len() == EXPIRED_AT_A_TIME;
         for claim in expired.into_iter().chain(ahead) {
             self.take_back(tx, claim)?;
         }
@@ -159,7 +181,7 @@ impl Queue {
         if !self.is_time_to_look_ahead(&session) {
             return Ok(Vec::new());
         }
-        let ahead = tx.ahead(self.name(), EXPIRED_AT_A_TIME)?;
+        let ahead = tx.ahead(self.name(), self.options.lease_ms, EXPIRED_AT_A_TIME)?;
         if ahead.len() < EXPIRED_AT_A_TIME {
             session.looked_ahead_at.store(tx.now().ms(), Ordering::Relaxed);
         }
@@ -174,7 +196,7 @@ impl Queue {
     fn take_back(&self, tx: &Tx, claim: Expired) -> Result<()> {
         let ending = Ending::Lost { worker: claim.worker };
         let (verdict, _) = decide(ending, &self.allowance(claim.retries, claim.max_retries), tx.now(), 0.0);
-        tx.settle(self.name(), claim.fence, &verdict)?;
+        tx.settle(self.name(), &claim.fence, &verdict)?;
         Ok(())
     }
 
@@ -189,8 +211,10 @@ impl Queue {
     pub fn keep_alive(&self, held: &Held) -> Result<Beat> {
         self.check_is_ours(held)?;
         let session = self.session()?;
-        let (name, receipt, lease_ms) = (self.options.name.clone(), held.receipt, held.lease_ms);
-        let renew = Box::new(move |tx: &Tx| tx.extend(&name, receipt, lease_ms));
+        let (name, receipt, renewed) = (self.options.name.clone(), held.receipt, held.lease_ms.clone());
+        let renew = Box::new(move |tx: &Tx| tx.extend(&name, receipt, renewed.load(Ordering::SeqCst)));
+        let lease_ms = held.lease_ms.load(Ordering::SeqCst);
+        held.is_kept.store(true, Ordering::SeqCst);
         Beat::start(session.database.clone(), self.options.clock.clone(), lease_ms, held.lost.clone(), renew)
     }
 

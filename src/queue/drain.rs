@@ -74,7 +74,11 @@ impl Drain {
         let next = loop {
             let (took, outcome) = queue.transact(sync, |tx| {
                 let outcome = match &ending {
-                    Some((held, ending)) => Some(queue.settle(tx, held, ending.clone())?),
+                    // The handler may have recorded the end itself.
+                    Some((held, ending)) => Some(match held.settled() {
+                        Some(settled) => settled,
+                        None => queue.settle(tx, held, ending.clone())?,
+                    }),
                     None => None,
                 };
                 if !worker::is_ours(tx, &lease::key(queue.name()), &hold)? {

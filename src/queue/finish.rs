@@ -41,9 +41,10 @@ impl Queue {
         if held.is_inherited() {
             return Ok(false);
         }
+        let lease_ms = held.extension(lease_ms);
         let extended = self.write_lightly(|tx| tx.extend(self.name(), held.receipt(), lease_ms))?;
-        if !extended && !held.is_settled() {
-            held.note_lost();
+        if !extended {
+            held.note_settled(Settled::Lost);
         }
         Ok(extended)
     }
@@ -70,16 +71,13 @@ impl Queue {
         }
         let allowance = self.allowance(held.item.retries, held.item.max_retries);
         let (verdict, settled) = decide(ending, &allowance, tx.now(), dice()?);
-        let took_effect = tx.settle(self.name(), held.receipt().into(), &verdict)?;
+        let took_effect = tx.settle(self.name(), &held.receipt().into(), &verdict)?;
         Ok(if took_effect { settled } else { Settled::Lost })
     }
 
     /// Only once the commit is through: an undone transaction has settled nothing.
     pub(super) fn after_settling(&self, held: &Held, settled: Settled) {
-        // A second finish of the same claim is refused, but the claim was not lost to anybody.
-        if settled != Settled::Lost || !held.is_settled() {
-            held.note_settled(settled != Settled::Lost);
-        }
+        held.note_settled(settled);
         if matches!(settled, Settled::Released | Settled::Postponed) {
             self.ring();
         }

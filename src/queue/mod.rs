@@ -29,7 +29,8 @@ use crate::sync::Mutex;
 pub const DEFAULT_NAME: &str = "ingest";
 
 const LONGEST_NAME: usize = 255;
-const MOST_BYTES: usize = 512 * 1024 * 1024;
+/// What `max_bytes` can be at most.
+pub const MOST_BYTES: usize = 512 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
@@ -139,9 +140,14 @@ impl Queue {
         }
     }
 
-    /// Ends this object's use of the file; closing twice is closing once.
-    pub fn close(&self) {
+    /// Ends this object's use of the file, and gives back a worker lease it holds; closing twice is closing once.
+    pub fn close(&self) -> Result<()> {
+        let released = match &*self.session.load() {
+            Some(session) if session.generation == sqlite::generation() => self.release_worker_lease().map(drop),
+            _ => Ok(()),
+        };
         self.session.store(None);
+        released
     }
 
     pub fn is_closed(&self) -> bool {

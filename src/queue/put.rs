@@ -2,7 +2,7 @@
 
 use super::Queue;
 use crate::error::{Error, Result};
-use crate::item::{Content, NewItem, When};
+use crate::item::{NewItem, When};
 use crate::sqlite::NewRow;
 
 impl Queue {
@@ -36,25 +36,18 @@ impl Queue {
 
     /// Everything that can be refused is refused here, before the lock is taken.
     fn row(&self, item: NewItem) -> Result<(NewRow, When)> {
-        let content_type = item.content.kind();
-        let raw_size = match &item.content {
-            Content::Bytes(bytes) => Some(bytes.len()),
-            Content::Text(_) | Content::Json(_) => None,
-        };
-        let content = item.content.into_stored();
-        self.check_size(raw_size.unwrap_or(content.len()))?;
-        let headers = item.headers.map(|headers| serde_json::Value::Object(headers).to_string());
-        self.check_size(headers.as_ref().map_or(0, String::len))?;
+        self.check_size(item.content.size)?;
+        self.check_size(item.headers.as_ref().map_or(0, String::len))?;
         let row = NewRow {
-            content,
-            content_type,
+            content: item.content.text,
+            content_type: item.content.kind,
             project: item.project,
             source_path: item.source_path,
             doc_date: item.doc_date,
             priority: item.priority,
             run_at: None,
             max_retries: item.max_retries,
-            headers,
+            headers: item.headers,
         };
         Ok((row, item.when))
     }

@@ -89,6 +89,7 @@ impl Place {
         if let Ok(real) = path.canonicalize() {
             return Ok(Place::File(real));
         }
+        let path = &follow_links(path)?;
         let parent = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -97,6 +98,18 @@ impl Place {
         let parent = parent.canonicalize().map_err(|_| Error::MissingDirectory(parent.to_owned()))?;
         Ok(Place::File(parent.join(name)))
     }
+}
+
+/// Where a link leads whose target does not exist yet.
+fn follow_links(path: &Path) -> Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..40 {
+        match path.read_link() {
+            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(Error::Invalid(format!("{} is a link that leads in circles", path.display())))
 }
 
 /// How long a call may wait for other writers; shared with the connection's busy handler.
@@ -222,8 +235,7 @@ impl Database {
 
     fn create(place: Place, limit: Duration) -> Result<Self> {
         let patience = Patience::new(limit);
-        let mut connection = connect(&place, &patience)?;
-        let shape = migrate::prepare(&mut connection, &place, limit)?;
+        let (connection, shape) = open(&place, &patience, limit)?;
         let identity = match &place {
             Place::Memory(_) => Identity(0, 0),
             Place::File(path) => {
@@ -295,7 +307,7 @@ impl Database {
         work: impl FnOnce(&Tx) -> Result<T>,
     ) -> Result<T> {
         if writer.connection.is_none() {
-            writer.connection = Some(connect(&self.place, &writer.patience)?);
+            writer.connection = Some(open(&self.place, &writer.patience, limit)?.0);
             writer.sync = Sync::Full;
         }
         if writer.sync != sync {
@@ -303,7 +315,7 @@ impl Database {
         }
         let connection = writer.connection.as_ref().expect("opened above");
         run(connection, "BEGIN IMMEDIATE").map_err(|error| match error {
-            Error::Busy(_) => self.busy(limit),
+            Error::Busy(_) => busy(&self.place, limit),
             other => other,
         })?;
         let guard = Rollback(connection);
@@ -317,7 +329,7 @@ impl Database {
         })?;
         std::mem::forget(guard);
         if let Place::File(path) = &self.place {
-            locks::check_wal(path)?;
+            locks::check_wal(path, self.identity.0, self.identity.1)?;
         }
         Ok(value)
     }
@@ -326,24 +338,6 @@ impl Database {
     /// call opens fresh connections.
     fn give_up_connections(&self, writer: &mut Writer) {
         writer.connection.take().into_iter().chain(self.readers.lock().drain(..)).for_each(abandon);
-    }
-
-    /// Says who kept us waiting, as far as the system tells.
-    fn busy(&self, limit: Duration) -> Error {
-        let writer = match &self.place {
-            Place::File(path) => locks::writer(path),
-            Place::Memory(_) => locks::Writer::Unknown,
-        };
-        let who = match writer {
-            locks::Writer::ThisProcess => {
-                "another connection of this very process (your own sqlite3, SQLAlchemy, …) has an open write transaction; \
-                 commit it or roll it back before calling the queue, which would otherwise wait for you"
-                    .to_owned()
-            }
-            locks::Writer::Process(pid) => format!("process {pid} has an open write transaction"),
-            locks::Writer::Unknown => "another connection has an open write transaction".to_owned(),
-        };
-        Error::Busy(format!("waited {limit:?} for the write lock: {who}"))
     }
 
     /// Runs `look` on a connection beside the writer; it sees everything committed before the call.
@@ -416,10 +410,44 @@ fn run(connection: &Connection, sql: &str) -> Result<()> {
     Ok(())
 }
 
+/// Says who kept us waiting, as far as the system tells.
+fn busy(place: &Place, limit: Duration) -> Error {
+    let writer = match place {
+        Place::File(path) => locks::writer(path),
+        Place::Memory(_) => locks::Writer::Unknown,
+    };
+    let who = match writer {
+        locks::Writer::ThisProcess => {
+            "another connection of this very process (your own sqlite3, SQLAlchemy, …) has an open write transaction; \
+             commit it or roll it back before calling the queue, which would otherwise wait for you"
+                .to_owned()
+        }
+        locks::Writer::Process(pid) => format!("process {pid} has an open write transaction"),
+        locks::Writer::Unknown => {
+            "another connection has an open transaction; if it is yours, commit it or roll it back before calling the \
+             queue"
+                .to_owned()
+        }
+    };
+    Error::Busy(format!("waited {limit:?} for the write lock, and nothing was changed: {who}"))
+}
+
 /// This process's open database of that path, if the path still leads to the same file.
 fn find(path: &Path) -> Option<Arc<Database>> {
     let known = OPEN.lock().get(path)?.upgrade();
     known.filter(|database| database.is_current())
+}
+
+/// A connection to a file that is known to have our tables.
+fn open(place: &Place, patience: &Patience, limit: Duration) -> Result<(Connection, migrate::Shape)> {
+    let opened = connect(place, patience).and_then(|mut connection| {
+        let shape = migrate::prepare(&mut connection, place, limit)?;
+        Ok((connection, shape))
+    });
+    opened.map_err(|error| match error {
+        Error::Busy(_) => busy(place, limit),
+        other => other,
+    })
 }
 
 /// Every connection of this crate is opened here.
@@ -432,7 +460,13 @@ fn connect(place: &Place, patience: &Patience) -> Result<Connection> {
     let mut connection = match place {
         Place::Memory(_) => Connection::open_in_memory_with_flags(flags)?,
         Place::File(path) => {
-            let connection = Connection::open_with_flags(path, flags)?;
+            // SQLite takes one byte for an empty file; somebody may hold it dear.
+            if std::fs::metadata(path).is_ok_and(|file| file.len() == 1) {
+                return Err(Error::NotADatabase(
+                    "the file has one byte and is not a database; it was left as it is".into(),
+                ));
+            }
+            let connection = Connection::open_with_flags(path, flags).map_err(|error| cannot_open(path, error))?;
             locks::check_shareable(path)?;
             if connection.is_readonly("main")? {
                 return Err(Error::ReadOnly("the file cannot be written; check its permissions".into()));
@@ -446,4 +480,15 @@ fn connect(place: &Place, patience: &Patience) -> Result<Connection> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
     Ok(connection)
+}
+
+/// A file that cannot be opened because its directory cannot be written is a matter of permissions.
+fn cannot_open(path: &Path, error: rusqlite::Error) -> Error {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::CannotOpen) if !locks::is_writable(directory) => {
+            Error::ReadOnly(format!("the directory cannot be written ({error}); check its permissions"))
+        }
+        _ => error.into(),
+    }
 }

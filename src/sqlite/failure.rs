@@ -8,8 +8,11 @@ use crate::error::Error;
 
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
-        let rusqlite::Error::SqliteFailure(failure, _) = &error else {
-            return Error::Storage(error.to_string());
+        let failure = match &error {
+            rusqlite::Error::SqliteFailure(failure, _) => failure,
+            // Its text would be followed by the whole statement.
+            rusqlite::Error::SqlInputError { msg, .. } => return Error::Storage(msg.clone()),
+            other => return Error::Storage(other.to_string()),
         };
         match failure.code {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy(error.to_string()),

@@ -85,6 +85,8 @@ struct File {
     descriptors: Vec<Descriptor>,
     /// Whether the file system has open-file-description locks.
     has_ofd: bool,
+    /// Of a WAL: the database that stood beside it when it was opened.
+    database: Option<Inode>,
 }
 
 impl File {
@@ -312,6 +314,7 @@ impl Registry {
             path,
             descriptors: Vec::new(),
             has_ofd: probe(fd),
+            database: name.to_bytes().strip_suffix(b"-wal").and_then(look_at_bytes).map(|found| found.inode),
         });
         file.descriptors.push(Descriptor { fd, parked: false });
         self.inodes.insert(fd, found.inode);
@@ -466,6 +469,13 @@ pub fn is_reserved(path: &Path) -> bool {
     role(path) != Role::Database
 }
 
+/// Whether this process may write there.
+pub fn is_writable(path: &Path) -> bool {
+    let name = std::ffi::CString::new(path.as_os_str().as_bytes());
+    // SAFETY: a NUL-terminated path.
+    name.is_ok_and(|name| unsafe { libc::access(name.as_ptr(), libc::W_OK) == 0 })
+}
+
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -502,6 +512,30 @@ fn found(stat: &libc::stat) -> Found {
         is_regular: stat.st_mode & libc::S_IFMT == libc::S_IFREG,
         links: stat.st_nlink as u64,
     }
+}
+
+fn look_at_bytes(path: &[u8]) -> Option<Found> {
+    look_at(&std::ffi::CString::new(path).ok()?)
+}
+
+/// The inode alone, without asking for times: a file whose times were asked for gets new ones at its next write, and
+/// then a sync has to write them too (70 µs a commit).
+#[cfg(target_os = "linux")]
+fn inode_at(path: &CStr) -> Option<Inode> {
+    // SAFETY: a zeroed `struct statx` is a valid one to fill.
+    unsafe {
+        let mut found: libc::statx = std::mem::zeroed();
+        if libc::statx(libc::AT_FDCWD, path.as_ptr(), 0, libc::STATX_INO, &mut found) != 0 {
+            let missing = std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOENT);
+            return if missing { None } else { look_at(path).map(|found| found.inode) };
+        }
+        Some(Inode { device: libc::makedev(found.stx_dev_major, found.stx_dev_minor), number: found.stx_ino })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn inode_at(path: &CStr) -> Option<Inode> {
+    look_at(path).map(|found| found.inode)
 }
 
 fn is_unlinked(fd: c_int) -> bool {
@@ -590,15 +624,17 @@ pub fn check_shareable(path: &Path) -> Result<()> {
     ))
 }
 
-/// The second line: whether the WAL our connections write to is still the file's WAL.
-pub fn check_wal(path: &Path) -> Result<()> {
+/// The second line: whether the WAL our connections to this database write to is still the file's WAL.
+pub fn check_wal(path: &Path, device: u64, number: u64) -> Result<()> {
     if COMMIT_CHECK.is_off() {
         return Ok(());
     }
     let wal = with_suffix(path, "-wal");
-    let current = std::ffi::CString::new(wal.as_os_str().as_bytes()).ok().and_then(|name| look_at(&name));
+    let current = std::ffi::CString::new(wal.as_os_str().as_bytes()).ok().and_then(|name| inode_at(&name));
+    let database = Some(Inode { device, number });
     let registry = registry();
-    if registry.named(&wal).all(|(inode, _)| current.as_ref().is_some_and(|current| current.inode == inode)) {
+    let mut ours = registry.named(&wal).filter(|(_, file)| file.database == database);
+    if ours.all(|(inode, _)| current == Some(inode)) {
         return Ok(());
     }
     Err(Error::Io(
@@ -763,12 +799,14 @@ mod tests {
     fn a_log_that_was_removed_or_replaced_is_noticed() {
         let place = place();
         let _queue = queue(&place);
-        check_wal(&place.path).unwrap();
+        let database = look_at_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
+        let check = || check_wal(&place.path, database.device, database.number);
+        check().unwrap();
         let wal = with_suffix(&place.path, "-wal");
         std::fs::rename(&wal, with_suffix(&place.path, "-gone")).unwrap();
-        assert!(check_wal(&place.path).is_err());
+        assert!(check().is_err());
         std::fs::write(&wal, b"").unwrap();
-        assert!(check_wal(&place.path).is_err());
+        assert!(check().is_err());
     }
 
     #[test]

@@ -25,11 +25,15 @@ pub fn is_reserved(path: &Path) -> bool {
     [&b"-shm"[..], b"-wal", b"-journal"].iter().any(|suffix| name.ends_with(suffix))
 }
 
+pub fn is_writable(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| !found.permissions().readonly())
+}
+
 pub fn check_shareable(_path: &Path) -> Result<()> {
     Ok(())
 }
 
-pub fn check_wal(_path: &Path) -> Result<()> {
+pub fn check_wal(_path: &Path, _device: u64, _number: u64) -> Result<()> {
     Ok(())
 }
 

@@ -20,54 +20,61 @@ pub struct Shape {
 
 /// Brings a freshly opened file to the present schema and into WAL mode.
 pub fn prepare(connection: &mut Connection, place: &Place, patience: Duration) -> Result<Shape> {
-    // Reading comes first: a file that is no database, or belongs to a newer version, is not touched.
+    // Reading comes first: a file that is no database, belongs to a newer version or has a table of that name that is
+    // not a queue, is not touched.
     let found = version(connection)?;
-    refuse_newer(found)?;
+    if found == 0 {
+        check_table(connection)?;
+    }
     if let Place::File(_) = place {
         switch_to_wal(connection, patience)?;
     }
     if found < VERSION {
         upgrade(connection)?;
     }
-    Ok(Shape { own_meta: !fits_lease(connection)? })
+    let own_meta = connection.query_row(statement!("lease_is_ours"), [], |row| row.get(0))?;
+    Ok(Shape { own_meta })
 }
 
 fn upgrade(connection: &mut Connection) -> Result<()> {
     let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     // Another process may have been first.
     let found = version(&tx)?;
-    refuse_newer(found)?;
-    for step in found..VERSION {
-        match step {
-            0 => create_or_extend(&tx)?,
-            _ => unreachable!("every version below VERSION has its step"),
-        }
+    if found == 0 {
+        create_or_extend(&tx)?;
     }
-    tx.execute(statement!("meta_create"), [])?;
     tx.execute(statement!("schema_version_set"), [VERSION.to_string()])?;
     tx.commit()?;
     Ok(())
 }
 
+/// 0 for a file that has no queue of ours yet.
 fn version(connection: &Connection) -> Result<i64> {
     if !exists(connection, "membox_queue_meta")? {
         return Ok(0);
     }
-    let version = connection.query_row(statement!("schema_version"), [], |row| row.get(0)).optional()?;
-    Ok(version.unwrap_or(0))
-}
-
-fn refuse_newer(found: i64) -> Result<()> {
-    if found > VERSION { Err(Error::SchemaVersion { found, known: VERSION }) } else { Ok(()) }
+    let stored: Option<String> = connection.query_row(statement!("schema_version"), [], |row| row.get(0)).optional()?;
+    match stored.as_deref().map(str::parse::<i64>) {
+        Some(Ok(found)) if found > VERSION => Err(Error::SchemaVersion { found, known: VERSION }),
+        Some(Ok(found)) if found >= 1 => Ok(found),
+        _ => Err(Error::Corrupt(format!(
+            "the schema_version in membox_queue_meta is {stored:?}, which no version of this library writes; \
+             restore a backup, nothing was changed"
+        ))),
+    }
 }
 
 fn create_or_extend(connection: &Connection) -> Result<()> {
     if exists(connection, "ingest_queue")? {
+        check_table(connection)?;
         extend(connection)?;
     } else {
         connection.execute_batch(include_str!("migrations/0001_create.sql"))?;
     }
     connection.execute_batch(include_str!("migrations/0001_indexes.sql"))?;
+    if !takes_lease(connection)? {
+        connection.execute(statement!("lease_is_ours_set"), [])?;
+    }
     Ok(())
 }
 
@@ -86,21 +93,46 @@ const MEMBOX_COLUMNS: [&str; 11] = [
     "finished_at",
 ];
 
+/// Refuses an `ingest_queue` that is not a queue: items put into it would be lost.
+fn check_table(connection: &Connection) -> Result<()> {
+    let kind: Option<String> =
+        connection.query_row(statement!("kind_of"), ["ingest_queue"], |row| row.get(0)).optional()?;
+    let complaint = match kind.as_deref() {
+        None => return Ok(()),
+        Some("table") => complaint(&columns(connection, "ingest_queue")?),
+        Some(kind) => Some(format!("it is a {kind}")),
+    };
+    match complaint {
+        None => Ok(()),
+        Some(reason) => Err(Error::Storage(format!(
+            "the file has an ingest_queue of its own that is not a queue: {reason}; use another file"
+        ))),
+    }
+}
+
+fn complaint(present: &[Column]) -> Option<String> {
+    let find = |name: &str| present.iter().find(|column| column.name.eq_ignore_ascii_case(name));
+    if let Some(missing) = MEMBOX_COLUMNS.into_iter().find(|name| find(name).is_none()) {
+        return Some(format!("it has no column {missing}"));
+    }
+    let keys = present.iter().filter(|column| column.key > 0).collect::<Vec<_>>();
+    if !matches!(keys[..], [key] if key.name.eq_ignore_ascii_case("id") && key.kind.eq_ignore_ascii_case("INTEGER")) {
+        return Some("its id is not an INTEGER PRIMARY KEY".into());
+    }
+    if find("status").and_then(|status| status.default.as_deref()) != Some("'pending'") {
+        return Some("its status is not 'pending' by default".into());
+    }
+    let known =
+        |name: &str| MEMBOX_COLUMNS.into_iter().chain(additions().map(|(name, _)| name)).any(|known| known == name);
+    let demanding = |column: &&Column| column.required && column.default.is_none() && column.key == 0;
+    let stranger = present.iter().filter(demanding).find(|column| !known(&column.name.to_ascii_lowercase()));
+    stranger.map(|column| format!("its column {} must be given a value", column.name))
+}
+
 fn extend(connection: &Connection) -> Result<()> {
     let present = columns(connection, "ingest_queue")?;
-    let has = |name: &str| present.iter().any(|column| column.name.eq_ignore_ascii_case(name));
-    let missing: Vec<_> = MEMBOX_COLUMNS.into_iter().filter(|name| !has(name)).collect();
-    let keyed = present.iter().filter(|column| column.key > 0).map(|column| column.name.as_str()).collect::<Vec<_>>();
-    if !missing.is_empty() || keyed != ["id"] {
-        return Err(Error::Storage(format!(
-            "the file has a table ingest_queue that is not a queue (missing columns: {}; primary key: {}); \
-             use another file",
-            missing.join(", "),
-            keyed.join(", ")
-        )));
-    }
     for (name, statement) in additions() {
-        if !has(name) {
+        if !present.iter().any(|column| column.name.eq_ignore_ascii_case(name)) {
             connection.execute_batch(statement)?;
         }
     }
@@ -117,32 +149,43 @@ fn additions() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 struct Column {
     name: String,
-    optional: bool,
+    kind: String,
+    required: bool,
+    default: Option<String>,
     key: i64,
 }
 
 fn columns(connection: &Connection, table: &str) -> Result<Vec<Column>> {
     let mut statement = connection.prepare(statement!("columns"))?;
     let columns = statement
-        .query_map([table], |row| Ok(Column { name: row.get(0)?, optional: row.get(1)?, key: row.get(2)? }))?
+        .query_map([table], |row| {
+            let [name, kind] = [row.get(0)?, row.get(1)?];
+            Ok(Column { name, kind, required: row.get(2)?, default: row.get(3)?, key: row.get(4)? })
+        })?
         .collect::<rusqlite::Result<_>>()?;
     Ok(columns)
 }
 
-/// Whether `meta` can hold the worker lease: a key, a value, and nothing else that must be given.
-fn fits_lease(connection: &Connection) -> Result<bool> {
-    let present = columns(connection, "meta")?;
-    let has = |name: &str| present.iter().any(|column| column.name == name);
-    Ok(has("key") && has("value") && present.iter().all(|c| c.optional || c.name == "key" || c.name == "value"))
+/// Whether the application's `meta` takes the worker lease: the surest way to know is to try, and to undo it.
+fn takes_lease(connection: &Connection) -> Result<bool> {
+    connection.execute_batch("SAVEPOINT lease")?;
+    let key = crate::lease::key(crate::queue::DEFAULT_NAME);
+    let tried = connection
+        .execute(statement!("lease_clear"), [&key])
+        .and_then(|_| connection.execute(statement!("lease_write"), [key.as_str(), "{}"]))
+        .and_then(|_| connection.query_row(statement!("lease_read"), [&key], |row| row.get::<_, String>(0)));
+    connection.execute_batch("ROLLBACK TO lease; RELEASE lease")?;
+    Ok(tried.is_ok_and(|read| read == "{}"))
 }
 
 fn exists(connection: &Connection, table: &str) -> Result<bool> {
-    Ok(connection.query_row(statement!("table_exists"), [table], |row| row.get(0))?)
+    let kind: Option<String> = connection.query_row(statement!("kind_of"), [table], |row| row.get(0)).optional()?;
+    Ok(kind.is_some())
 }
 
 /// The switch needs the file for itself for a moment, and SQLite reports that without asking the busy handler.
 fn switch_to_wal(connection: &Connection, patience: Duration) -> Result<()> {
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now().checked_add(patience);
     loop {
         match connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)) {
             Ok(mode) if mode == "wal" => return Ok(()),
@@ -151,7 +194,10 @@ fn switch_to_wal(connection: &Connection, patience: Duration) -> Result<()> {
                     "the file stays in journal mode '{mode}', but the queue needs WAL; is it on a network file system?"
                 )));
             }
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < deadline => {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && deadline.is_none_or(|deadline| Instant::now() < deadline) =>
+            {
                 std::thread::sleep(Duration::from_millis(2));
             }
             Err(error) => return Err(error.into()),

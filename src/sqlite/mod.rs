@@ -15,7 +15,7 @@ pub use fork::generation;
 pub use locks::{COMMIT_CHECK, FORK, LOCKS};
 
 use once_cell::unsync::OnceCell;
-use rusqlite::types::ValueRef;
+use rusqlite::types::{Value as SqlValue, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Map, Value};
 
@@ -53,16 +53,16 @@ pub struct Grant<'a> {
 }
 
 /// What must still be true of a row for a claim's end to be recorded. A claim made by membox has no token.
-#[derive(Clone, Copy)]
+/// Its values are raw: another program may have written something that is no number, and the row must come back too.
 pub struct Fence {
-    pub id: i64,
-    pub attempt: i64,
-    pub token: Option<i64>,
+    id: i64,
+    attempt: SqlValue,
+    token: SqlValue,
 }
 
 impl From<Receipt> for Fence {
     fn from(receipt: Receipt) -> Self {
-        Self { id: receipt.id, attempt: receipt.attempt, token: Some(receipt.token) }
+        Self { id: receipt.id, attempt: receipt.attempt.into(), token: receipt.token.into() }
     }
 }
 
@@ -168,14 +168,14 @@ impl<'a> Tx<'a> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    pub fn ahead(&self, queue: &str, limit: usize) -> Result<Vec<Expired>> {
+    pub fn ahead(&self, queue: &str, lease_ms: i64, limit: usize) -> Result<Vec<Expired>> {
         let mut statement = self.connection.prepare_cached(statement!("ahead"))?;
-        let rows = statement.query_map(params![queue, self.now.ms(), limit as i64], read_expired)?;
+        let rows = statement.query_map(params![queue, self.now.ms(), lease_ms, limit as i64], read_expired)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Writes the verdict if the receipt is still good, and says whether it was.
-    pub fn settle(&self, queue: &str, fence: Fence, verdict: &Verdict) -> Result<bool> {
+    pub fn settle(&self, queue: &str, fence: &Fence, verdict: &Verdict) -> Result<bool> {
         let finished = self.now_text();
         let (status, retries, error, result, run_at, finished, gave_up) = match verdict {
             Verdict::Done { result } => ("done", None, None, result.as_deref(), None, Some(finished), false),
@@ -326,7 +326,7 @@ fn worker_lease(connection: &Connection, shape: migrate::Shape, key: &str) -> Re
 
 fn read_expired(row: &Row) -> rusqlite::Result<Expired> {
     Ok(Expired {
-        fence: Fence { id: row.get(0)?, attempt: integer(row, 1)?.unwrap_or(0), token: integer(row, 2)? },
+        fence: Fence { id: row.get(0)?, attempt: row.get(1)?, token: row.get(2)? },
         retries: small(row, 3)?.unwrap_or(0),
         max_retries: small(row, 4)?,
         worker: text(row, 5)?,

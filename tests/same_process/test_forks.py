@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_an_inherited_queue_works_in_parent_and_child_but_claims_and_leases_stay_with_the_parent(tmp_path: Path) -> None:
+def test_an_inherited_queue_works_in_both_but_claims_and_leases_stay_with_the_parent(tmp_path: Path) -> None:
     left = run("forks", "inherited", tmp_path / "app.db", "--rounds", "40")
     assert left.said["code"] == 0, left.stderr
     assert left.is_whole, left
@@ -35,9 +35,7 @@ def test_a_queue_opened_in_the_child_holds_locks_of_its_own(tmp_path: Path) -> N
     assert left.is_whole, left
 
 
-@pytest.mark.parametrize(
-    "count", [pytest.param(40, id="short"), pytest.param(400, id="long", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("count", [pytest.param(40, id="short"), pytest.param(400, id="long", marks=pytest.mark.long)])
 @pytest.mark.timeout(900)
 def test_forks_while_other_threads_commit_and_open_leave_both_sides_healthy(tmp_path: Path, count: int) -> None:
     left = run("forks", "storm", tmp_path / "app.db", "--rounds", str(count))

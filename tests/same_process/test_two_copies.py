@@ -47,6 +47,7 @@ def test_an_open_transaction_of_the_user_survives_queues_that_come_and_go(
     left = run("scenarios", "transaction", tmp_path / "app.db", "--copy", copy, "--rounds", str(count))
     assert left.is_whole, left
     assert left.said["intruders"] == 0
+    assert left.said["unnamed"] == 0, "QueueBusyError must say that this process itself is in the way"
 
 
 @pytest.mark.parametrize("count", rounds(100, 2_000))

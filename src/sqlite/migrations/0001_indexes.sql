@@ -1,4 +1,7 @@
--- What new and extended files share.
+-- What new and extended files share. Our settings, the schema version among them, have a table of their own: the
+-- application's user_version is not ours to touch.
+CREATE TABLE membox_queue_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 
 -- Claimable rows, and only those, in the order of claims.

@@ -3,7 +3,9 @@
 SELECT EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_ready
                 WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL),
        EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_delayed
-                WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL AND run_at <= ?2),
+                WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL AND run_at <= ?2)
+    OR EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_delayed
+                WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL AND run_at >= ''),
        EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_leases
                 WHERE queue = ?1 AND status = 'processing' AND lease_until <= ?2)
     OR EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_leases

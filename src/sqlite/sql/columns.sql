@@ -1,2 +1,2 @@
--- Name, whether a plain insert may leave it out, and whether it is the rowid or key, of each column. ?1 table
-SELECT name, "notnull" = 0 OR dflt_value IS NOT NULL, pk FROM pragma_table_info(?1)
+-- Name, declared type, whether NULL is refused, default and place in the key of each column. ?1 table
+SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?1)

@@ -7,4 +7,4 @@ UPDATE ingest_queue
        started_at = CASE ?5 WHEN 'pending' THEN NULL ELSE started_at END,
        claim_token = NULL, lease_until = NULL, lease_ms = NULL, worker = NULL,
        filler = zeroblob(?12), filler2 = zeroblob(?13)
- WHERE id = ?1 AND queue = ?2 AND status = 'processing' AND attempt = ?3 AND claim_token IS ?4
+ WHERE id = ?1 AND queue = ?2 AND status = 'processing' AND attempt IS ?3 AND claim_token IS ?4

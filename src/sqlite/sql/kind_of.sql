@@ -1,0 +1,2 @@
+-- What the file has under that name: table, view, index or trigger. ?1 name
+SELECT type FROM sqlite_schema WHERE name = ?1 COLLATE NOCASE

@@ -1,0 +1,278 @@
+"""drain: claim and handle until nothing is due, then return."""
+
+import logging
+from datetime import timedelta
+
+import pytest
+from membox_queue import DrainReport, GiveUp, Queue, Retry, RetryLater
+
+
+def raising(error):
+    """A handler that raises."""
+
+    def handler(item):
+        raise error
+
+    return handler
+
+
+def test_everything_that_is_due_is_handled_in_order_and_reported(queue):
+    queue.enqueue_many(["a", "b", "c"])
+    queue.enqueue("first", priority=1)
+    queue.enqueue("later", delay=60)
+    handled = []
+    assert queue.drain(lambda item: handled.append(item.content)) == DrainReport(done=4)
+    assert handled == ["first", "a", "b", "c"]
+    assert queue.counts()["done"] == 4
+
+
+def test_an_empty_queue_is_drained_at_once(queue):
+    assert queue.drain(raising(AssertionError)) == DrainReport()
+    assert not queue.worker_is_alive()
+
+
+def test_a_handler_sees_a_claimed_item_and_a_live_worker(queue, path):
+    queue.enqueue("x")
+    seen = []
+
+    def handler(item):
+        with Queue(path) as other:
+            seen.append((item.status, item.attempt, item.lost, other.worker_is_alive(), other.claim()))
+
+    queue.drain(handler)
+    assert seen == [("processing", 1, False, True, None)]
+
+
+def test_the_lease_is_free_when_nothing_is_left(queue, path):
+    queue.enqueue("x")
+    queue.drain(lambda item: None)
+    assert not queue.worker_is_alive()
+    with Queue(path) as other:
+        assert other.acquire_worker_lease()
+
+
+def test_what_the_handler_returns_is_the_result(queue):
+    queue.enqueue_many(["dict", "none"])
+    queue.drain(lambda item: {"of": item.content} if item.content == "dict" else None)
+    assert [item.result for item in queue.items()] == [{"of": "dict"}, None]
+
+
+@pytest.mark.parametrize("result", [object(), b"bytes", float("nan"), {1: 2}, "\ud800", "r" * 200])
+def test_a_result_that_cannot_be_stored_is_left_out_with_a_warning_and_the_item_is_done(path, caplog, result):
+    with Queue(path, max_bytes=100) as queue:
+        queue.enqueue_many(["a", "b"])
+        assert queue.drain(lambda item: result).done == 2
+        assert [(item.status, item.result) for item in queue.items()] == [("done", None)] * 2
+    warnings = [message for _, level, message in caplog.record_tuples if level == logging.WARNING]
+    assert len(warnings) == 2
+    assert "item 1" in warnings[0]
+
+
+def test_a_failing_item_does_not_stop_the_others(queue):
+    queue.enqueue_many([2, 0, 1])
+    assert queue.drain(lambda item: 1 / item.content) == DrainReport(done=2, failed=1)
+    assert queue.get(2).error == "ZeroDivisionError: division by zero"
+
+
+def test_with_a_policy_a_failed_item_is_postponed_until_it_is_exhausted(path, clock):
+    with Queue(path, retry=Retry(max=2, base=30, jitter=0)) as queue:
+        queue.enqueue("x")
+        assert queue.drain(raising(ValueError("boom"))) == DrainReport(postponed=1)
+        assert queue.drain(raising(ValueError("boom"))) == DrainReport()
+        clock.advance(30)
+        assert queue.drain(raising(ValueError("boom"))) == DrainReport(failed=1)
+
+
+def test_retry_later_puts_the_item_off_and_counts(queue, clock):
+    queue.enqueue("x")
+    assert queue.drain(raising(RetryLater(30))) == DrainReport(postponed=1)
+    item = queue.get(1)
+    assert (item.retries, item.run_at) == (1, clock.now + timedelta(seconds=30))
+    assert "30" in item.error
+
+
+def test_retry_later_cannot_go_on_for_ever(queue, clock):
+    queue.enqueue("x")
+    assert queue.drain(raising(RetryLater(0, reason="rate limit"))) == DrainReport(postponed=2, failed=1)
+    assert queue.get(1).error == "rate limit"
+
+
+def test_retry_later_need_not_count(queue, clock):
+    queue.enqueue("x")
+    for _ in range(5):
+        assert queue.drain(raising(RetryLater(timedelta(minutes=1), count=False))) == DrainReport(released=1)
+        clock.advance(60)
+    item = queue.get(1)
+    assert (item.status, item.retries, item.error) == ("pending", 0, None)
+
+
+def test_retry_later_raised_from_an_error_stores_that_error(queue):
+    def handler(item):
+        raise RetryLater(5) from ConnectionError("refused")
+
+    queue.enqueue("x")
+    queue.drain(handler)
+    assert queue.get(1).error == "ConnectionError: refused"
+
+
+@pytest.mark.parametrize("seconds", [-1, "soon"])
+def test_retry_later_with_a_time_that_is_none_fails_the_item_and_not_the_drain(queue, seconds):
+    queue.enqueue_many(["bad", "good"])
+    handled = []
+
+    def handler(item):
+        handled.append(item.content)
+        if item.content == "bad":
+            raise RetryLater(seconds)
+
+    assert queue.drain(handler) == DrainReport(done=1, failed=1)
+    assert handled == ["bad", "good"]
+
+
+def test_give_up_is_final_whatever_the_policy_allows(path):
+    with Queue(path, retry=Retry()) as queue:
+        queue.enqueue_many(["a", "b"])
+        report = queue.drain(lambda item: raising(GiveUp("unreadable") if item.id == 1 else GiveUp())(item))
+        assert report == DrainReport(failed=2)
+        assert queue.get(1).error == "unreadable"
+        assert "gave up" in queue.get(2).error
+        assert queue.retry_failed() == 0
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_what_stops_the_program_gives_the_item_back_uncounted_and_propagates(queue, stop):
+    queue.enqueue_many(["a", "b"])
+    with pytest.raises(stop):
+        queue.drain(raising(stop()))
+    item = queue.get(1)
+    assert (item.status, item.retries, item.error, item.worker) == ("pending", 0, None, None)
+    assert queue.get(2).attempt == 0
+    assert not queue.worker_is_alive()
+    assert queue.drain(lambda item: None) == DrainReport(done=2)
+
+
+def test_another_live_worker_means_refused_and_nothing_done(queue, path):
+    queue.enqueue("x")
+    with Queue(path) as other:
+        other.acquire_worker_lease()
+        assert queue.drain(raising(AssertionError), retry_failed=True) == DrainReport(refused=True)
+        assert queue.get(1).attempt == 0
+        assert other.release_worker_lease()
+    assert queue.drain(lambda item: None) == DrainReport(done=1)
+
+
+def test_a_drain_inside_a_handler_is_refused(queue):
+    queue.enqueue_many(["a", "b"])
+    inner = []
+    assert queue.drain(lambda item: inner.append(queue.drain(raising(AssertionError)))) == DrainReport(done=2)
+    assert inner == [DrainReport(refused=True)] * 2
+
+
+def test_items_enqueued_during_the_drain_are_drained_too(queue):
+    queue.enqueue(3)
+    assert queue.drain(lambda item: item.content and queue.enqueue(item.content - 1)) == DrainReport(done=4)
+
+
+def test_failed_items_are_brought_back_first_if_asked(queue):
+    queue.enqueue_many(["a", "b"])
+    assert queue.drain(raising(ValueError("boom"))) == DrainReport(failed=2)
+    assert queue.drain(lambda item: None) == DrainReport()
+    assert queue.drain(lambda item: None, retry_failed=True) == DrainReport(retried=2, done=2)
+
+
+def test_an_expired_claim_of_a_vanished_worker_is_drained(queue, clock):
+    queue.enqueue("x")
+    queue.claim()
+    assert queue.drain(lambda item: None) == DrainReport()
+    clock.advance(60)
+    assert queue.drain(lambda item: item.retries) == DrainReport(done=1)
+    assert queue.get(1).result == 1
+
+
+def test_a_handler_longer_than_several_leases_keeps_its_item(path, clock, until):
+    with Queue(path, lease=0.3) as queue:
+        queue.enqueue("x")
+
+        def handler(item):
+            for _ in range(4):
+                clock.advance(0.29)
+                until(lambda: queue.get(item.id).lease_until == clock.now + timedelta(seconds=0.3))
+                assert queue.claim() is None
+
+        assert queue.drain(handler) == DrainReport(done=1)
+        assert (queue.get(1).attempt, queue.get(1).retries) == (1, 0)
+
+
+def test_an_item_lost_during_its_handler_is_reported_and_left_to_its_successor(queue, clock):
+    queue.enqueue("x")
+    successors = []
+
+    def handler(item):
+        clock.advance(61)
+        successors.append(queue.claim())
+        assert item.lost
+
+    assert queue.drain(handler) == DrainReport(lost=1)
+    assert queue.get(1).status == "processing"
+    assert queue.mark_done(successors[0])
+
+
+def test_a_worker_whose_lease_was_taken_over_records_its_item_and_stops(path, clock):
+    with Queue(path, lease=1000) as queue, Queue(path) as other:
+        queue.enqueue_many(["a", "b"])
+
+        def handler(item):
+            clock.advance(61)
+            assert other.acquire_worker_lease()
+
+        assert queue.drain(handler) == DrainReport(done=1)
+        assert queue.get(2).attempt == 0
+        assert other.refresh_worker_lease()
+
+
+def test_a_queue_closed_by_its_handler_leaves_the_item_to_the_next_worker(path, clock):
+    queue = Queue(path)
+    queue.enqueue("x")
+    with pytest.raises(Exception, match="closed"):
+        queue.drain(lambda item: queue.close())
+    clock.advance(61)
+    with Queue(path) as queue:
+        assert queue.drain(lambda item: None) == DrainReport(done=1)
+
+
+@pytest.mark.parametrize("handler", [None, "module:handler", 5])
+def test_a_handler_is_callable(queue, handler):
+    queue.enqueue("x")
+    with pytest.raises(TypeError, match="handler"):
+        queue.drain(handler)
+    assert not queue.worker_is_alive()
+    assert queue.get(1).attempt == 0
+
+
+def test_a_coroutine_function_is_refused_before_anything_is_claimed(queue):
+    async def handler(item):
+        raise AssertionError("never awaited")
+
+    queue.enqueue("x")
+    with pytest.raises(TypeError, match="plain function"):
+        queue.drain(handler)
+    assert queue.get(1).attempt == 0
+
+
+def test_a_handler_that_records_the_end_itself_is_reported_as_it_said(queue):
+    queue.enqueue_many(["done", "failed", "released", "with"])
+
+    def handler(item):
+        if item.content == "done":
+            queue.mark_done(item, result="its own")
+        elif item.content == "failed":
+            queue.mark_failed(item, "its own")
+        elif item.content == "released":
+            queue.release(item, delay=60)
+        else:
+            with item:
+                pass
+
+    report = queue.drain(handler)
+    assert (report.done, report.failed, report.released, report.lost) == (2, 1, 1, 0)
+    assert queue.get(1).result == "its own"

@@ -1,0 +1,66 @@
+"""enqueue_file: the text of a file, with what the file says about itself."""
+
+import os
+import time
+from datetime import date
+
+import pytest
+
+
+@pytest.fixture
+def note(tmp_path):
+    note = tmp_path / "notes" / "handoff.md"
+    note.parent.mkdir()
+    note.write_bytes("first line\r\nüber\0".encode())
+    return note
+
+
+def test_the_text_is_taken_as_it_stands_with_path_project_and_date(queue, note):
+    noon = time.mktime((2026, 6, 14, 12, 0, 0, 0, 0, -1))
+    os.utime(note, (noon, noon))
+    item = queue.get(queue.enqueue_file(note))
+    assert item.content == "first line\r\nüber\0"
+    assert item.source_path == str(note.resolve())
+    assert (item.project, item.doc_date) == ("notes", "2026-06-14")
+
+
+def test_later_changes_of_the_file_do_not_matter(queue, note):
+    qid = queue.enqueue_file(note)
+    note.write_text("changed")
+    assert queue.get(qid).content.startswith("first line")
+
+
+def test_the_enclosing_repository_is_the_project(queue, note, tmp_path):
+    repository = tmp_path / "wiki"
+    (repository / ".git").mkdir(parents=True)
+    note = note.rename(repository / "handoff.md")
+    deeper = repository / "a" / "b" / "c.md"
+    deeper.parent.mkdir(parents=True)
+    deeper.write_text("x")
+    assert {queue.get(queue.enqueue_file(file)).project for file in (note, deeper)} == {"wiki"}
+
+
+def test_a_relative_path_and_a_link_are_resolved(queue, note, tmp_path, monkeypatch):
+    (tmp_path / "link.md").symlink_to(note)
+    monkeypatch.chdir(tmp_path)
+    assert queue.get(queue.enqueue_file("link.md")).source_path == str(note.resolve())
+
+
+def test_what_the_caller_says_comes_first(queue, note):
+    said = {"project": "p", "source_path": "elsewhere.md", "priority": 9}
+    item = queue.get(queue.enqueue_file(str(note), doc_date=date(2020, 1, 2), **said))
+    assert {name: getattr(item, name) for name in said} == said
+    assert item.doc_date == "2020-01-02"
+
+
+def test_a_missing_file_is_reported_and_nothing_is_written(queue, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        queue.enqueue_file(tmp_path / "nowhere.md")
+    assert queue.pending() == 0
+
+
+def test_a_file_that_is_not_text_is_refused_with_advice(queue, note):
+    note.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match=r"not UTF-8.*enqueue its bytes"):
+        queue.enqueue_file(note)
+    assert queue.pending() == 0

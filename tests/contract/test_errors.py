@@ -1,0 +1,107 @@
+"""Errors: one family, by name, that pickles and says what to do."""
+
+import pickle
+import threading
+
+import pytest
+from membox_queue import (
+    CorruptDatabaseError,
+    DiskFullError,
+    DuplicateItemError,
+    GiveUp,
+    NotADatabaseError,
+    PayloadTooLargeError,
+    Queue,
+    QueueBusyError,
+    QueueClosedError,
+    QueueError,
+    QueueFullError,
+    ReadOnlyError,
+    Retry,
+    RetryLater,
+    SchemaVersionError,
+    SettingsConflictError,
+    StaleClaimError,
+    StorageError,
+)
+
+FILE_ERRORS = [DiskFullError, ReadOnlyError, CorruptDatabaseError, NotADatabaseError]
+ERRORS = [
+    QueueBusyError,
+    QueueClosedError,
+    QueueFullError,
+    StaleClaimError,
+    PayloadTooLargeError,
+    SchemaVersionError,
+    SettingsConflictError,
+    StorageError,
+    *FILE_ERRORS,
+]
+
+
+def test_every_error_is_a_queue_error_and_those_of_the_file_are_storage_errors():
+    assert all(issubclass(error, QueueError) for error in [*ERRORS, DuplicateItemError])
+    assert all(issubclass(error, StorageError) for error in FILE_ERRORS)
+    assert not issubclass(RetryLater, QueueError)
+    assert not issubclass(GiveUp, QueueError)
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_every_error_pickles(kind):
+    error = pickle.loads(pickle.dumps(kind("what happened")))
+    assert type(error) is kind
+    assert str(error) == "what happened"
+
+
+def test_what_errors_and_requests_carry_survives_pickling():
+    error = pickle.loads(pickle.dumps(DuplicateItemError("already there", 7)))
+    assert (str(error), error.id) == ("already there", 7)
+    later = pickle.loads(pickle.dumps(RetryLater(5, count=False, reason="busy")))
+    assert (later.seconds, later.count, later.reason) == (5, False, "busy")
+    assert pickle.loads(pickle.dumps(GiveUp("why"))).reason == "why"
+    policy = Retry(max=2, base=7, factor=3, cap=50, jitter=0.5, kind="linear")
+    assert pickle.loads(pickle.dumps(policy)) == policy
+
+
+def test_errors_as_they_are_raised_pickle_too(tmp_path):
+    junk = tmp_path / "junk"
+    junk.write_bytes(b"no database" * 100)
+    for path in (junk, tmp_path / "nowhere" / "memory.db"):
+        with pytest.raises(StorageError) as raised:
+            Queue(path)
+        error = pickle.loads(pickle.dumps(raised.value))
+        assert (type(error), str(error)) == (type(raised.value), str(raised.value))
+
+
+def test_a_closed_queue_says_to_open_a_new_one(queue):
+    queue.close()
+    with pytest.raises(QueueClosedError, match="open a new Queue"):
+        queue.claim()
+
+
+def test_too_much_content_says_how_much_is_allowed_and_what_to_do(path):
+    with Queue(path, max_bytes=10) as queue, pytest.raises(PayloadTooLargeError, match=r"11 bytes.*10.*max_bytes"):
+        queue.enqueue("x" * 11)
+
+
+def test_a_file_held_by_a_writer_is_busy_says_so_and_works_again_afterwards(path, writer):
+    with Queue(path, busy_timeout=0.05) as queue:
+        let_go = writer()
+        for write in (lambda: queue.enqueue("x"), queue.claim, queue.acquire_worker_lease):
+            with pytest.raises(QueueBusyError, match=r"memory\.db.*process \d+ has an open write transaction"):
+                write()
+        let_go()
+        assert queue.enqueue("x") == 1
+
+
+def test_a_file_held_while_it_is_opened_is_busy_and_says_so_too(path, writer):
+    writer()
+    with pytest.raises(QueueBusyError, match="commit it or roll it back"):
+        Queue(path, busy_timeout=0.05)
+
+
+def test_a_writer_that_lets_go_in_time_is_waited_for(queue, writer):
+    later = threading.Timer(0.1, writer())
+    later.start()
+    assert queue.enqueue("x") == 1
+    later.join()

@@ -1,0 +1,32 @@
+"""get: one item, as it is now."""
+
+import pytest
+from membox_queue import Queue
+
+
+def test_it_shows_the_item_as_it_is_now_and_stays_as_it_was_read(queue):
+    qid = queue.enqueue("x")
+    before = queue.get(qid)
+    queue.claim()
+    assert (before.status, queue.get(qid).status) == ("pending", "processing")
+
+
+def test_what_is_not_in_this_queue_is_none(queue, path):
+    qid = queue.enqueue("x")
+    with Queue(path, "mail") as mail:
+        assert mail.get(qid) is None
+    assert queue.get(99) is None
+    assert queue.get(-1) is None
+
+
+def test_looking_does_not_wait_for_a_writer(queue, writer):
+    qid = queue.enqueue("x")
+    writer()
+    assert queue.get(qid).content == "x"
+    assert queue.pending() == 1
+
+
+@pytest.mark.parametrize("qid", ["1", 1.0, None, True, 2**63])
+def test_an_id_is_a_64_bit_int(queue, qid):
+    with pytest.raises((TypeError, ValueError), match="id"):
+        queue.get(qid)

@@ -1,0 +1,311 @@
+"""Files: what may be opened, what is never written to, and rows that other programs wrote."""
+
+import os
+
+import pytest
+from membox_queue import (
+    CorruptDatabaseError,
+    DrainReport,
+    NewItem,
+    NotADatabaseError,
+    PayloadTooLargeError,
+    Queue,
+    ReadOnlyError,
+    StorageError,
+)
+
+NO_DATABASES = {
+    "a byte": b"x",
+    "a line": b"hello\n",
+    "a picture": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 50,
+    "zeros": bytes(8192),
+    "a good beginning": b"SQLite format 3\0" + b"\xff" * 8192,
+    "nothing but a good beginning": b"SQLite format 3\0",
+}
+
+
+@pytest.mark.parametrize("case", NO_DATABASES)
+def test_a_file_that_is_not_a_database_is_never_written_to(path, case):
+    path.write_bytes(NO_DATABASES[case])
+    with pytest.raises(NotADatabaseError, match=path.name):
+        Queue(path)
+    assert path.read_bytes() == NO_DATABASES[case]
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_an_empty_file_becomes_a_queue(path):
+    path.touch()
+    with Queue(path) as queue:
+        assert queue.enqueue("x") == 1
+
+
+@pytest.fixture
+def pages(path):
+    """The bytes of a closed file with many items; its first page holds the schema."""
+    with Queue(path) as queue:
+        queue.enqueue_many(["x" * 1000] * 200)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["schema", "tables", "truncated"])
+def test_a_damaged_file_is_refused_and_left_as_it_is(path, pages, damage):
+    path.write_bytes(
+        {
+            "schema": pages[:100] + b"\xff" * 3996 + pages[4096:],
+            "tables": pages[:4096] + b"\xa5" * (len(pages) - 4096),
+            "truncated": pages[: 4096 * 20],
+        }[damage]
+    )
+    before = path.read_bytes()
+    with pytest.raises(CorruptDatabaseError, match=r"memory\.db.*restore a backup"):
+        Queue(path)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_damage_found_later_is_said_and_not_made_worse(path, pages):
+    path.write_bytes(pages[: 4096 * 20] + b"\xa5" * (len(pages) - 4096 * 20))
+    before = path.read_bytes()
+    with Queue(path) as queue:
+        with pytest.raises(CorruptDatabaseError):
+            queue.items(limit=200)
+        with pytest.raises(CorruptDatabaseError):
+            queue.counts()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.parametrize("directory", [0o555, 0o755])
+def test_a_file_without_permission_to_write_is_refused(path, directory):
+    Queue(path).close()
+    path.chmod(0o444)
+    path.parent.chmod(directory)
+    try:
+        with pytest.raises(ReadOnlyError):
+            Queue(path)
+        assert os.listdir(path.parent) == [path.name]
+    finally:
+        path.parent.chmod(0o755)
+
+
+def test_a_missing_directory_is_said_and_not_made(tmp_path):
+    with pytest.raises(FileNotFoundError, match="create it first") as raised:
+        Queue(tmp_path / "nowhere" / "memory.db")
+    assert isinstance(raised.value, StorageError)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["file:memory.db", "FILE:memory.db", "file:memory.db?nolock=1", "file::memory:"])
+def test_a_uri_is_refused(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="plain path"):
+        Queue(name)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["a?mode=ro&cache=shared#x%20.db", "ü ß\n'\".db", os.fsdecode(b"\xff.db")])
+def test_any_name_of_a_file_is_only_a_name(tmp_path, name):
+    with Queue(tmp_path / name) as queue:
+        queue.enqueue("x")
+        assert queue.path == tmp_path / name
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
+def test_names_of_files_beside_a_database_are_refused(tmp_path, suffix):
+    with pytest.raises(ValueError, match="choose another"):
+        Queue(tmp_path / f"a{suffix}")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_directory_an_empty_path_and_a_nul_are_refused(tmp_path):
+    for path in (tmp_path, "", "a\0b"):
+        with pytest.raises(ValueError, match=r"directory|empty|NUL"):
+            Queue(path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_path_may_be_any_path_object(path):
+    class Named:
+        def __fspath__(self):
+            return str(path)
+
+    with Queue(Named()) as queue:
+        queue.enqueue("x")
+        assert queue.path == path
+    assert path.exists()
+
+
+@pytest.mark.parametrize("made_first", [True, False])
+def test_a_link_to_a_file_is_the_same_queue(tmp_path, path, made_first):
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    if made_first:
+        Queue(path).close()
+    with Queue(link) as through_link, Queue(path) as direct:
+        direct.enqueue("x")
+        item = through_link.claim()
+        assert direct.claim() is None
+        assert direct.mark_done(item)
+        assert through_link.path == path
+    assert sorted(os.listdir(tmp_path)) == ["link.db", "memory.db"]
+
+
+def test_a_file_that_was_replaced_is_opened_anew(path):
+    with Queue(path) as old:
+        old.enqueue("old")
+        for file in path.parent.iterdir():
+            file.unlink()
+        with Queue(path) as new:
+            assert new.claim() is None
+            assert new.enqueue("new") == 1
+            with pytest.raises(StorageError, match="not acknowledged"):
+                old.enqueue("lost")
+
+
+def test_a_queue_in_memory_is_private_and_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Queue(":memory:") as queue, Queue(":memory:") as other:
+        queue.enqueue("x")
+        assert other.claim() is None
+        assert queue.drain(lambda item: item.content) == DrainReport(done=1)
+        assert queue.get(1).result == "x"
+        assert queue.path is None
+    assert os.listdir(tmp_path) == []
+
+
+FITTING = ["x" * 10, "ä" * 5, b"x" * 10, [10000000], {"a": "bb"}]
+TOO_LARGE = ["x" * 11, "ä" * 6, b"x" * 11, [100000000], {"a": "bbbb"}]
+
+
+def test_content_is_limited_by_its_size_in_bytes(path):
+    with Queue(path, max_bytes=10) as queue:
+        for content in FITTING:
+            queue.enqueue(content)
+        for content in TOO_LARGE:
+            with pytest.raises(PayloadTooLargeError):
+                queue.enqueue(content)
+            with pytest.raises(PayloadTooLargeError):
+                queue.enqueue_many(["x", NewItem(content)])
+        with pytest.raises(PayloadTooLargeError):
+            queue.enqueue("x", headers={"trace": "0123456789"})
+        assert [item.content for item in queue.items()] == FITTING
+
+
+def test_the_limit_is_64_mebibytes_unless_told(queue):
+    with pytest.raises(PayloadTooLargeError, match=str(64 * 2**20)):
+        queue.enqueue("x" * (64 * 2**20 + 1))
+    assert queue.pending() == 0
+
+
+@pytest.fixture
+def insert(queue, path, sql):
+    """Put a row in from another process, with columns as given in SQL; its id."""
+
+    def insert(**columns):
+        values = {"content": "'x'"} | columns
+        statement = f"INSERT INTO ingest_queue ({', '.join(values)}) VALUES ({', '.join(values.values())}) RETURNING id"
+        return sql(path, statement)[0][0]
+
+    return insert
+
+
+def test_a_plain_insert_of_content_alone_is_an_enqueue(queue, insert):
+    qid = insert(content="'from the shell'")
+    item = queue.claim()
+    assert (item.id, item.content, item.queue, item.attempt, item.retries) == (qid, "from the shell", "ingest", 1, 0)
+    assert abs((item.started_at - item.enqueued_at).total_seconds()) < 3600
+    assert queue.mark_done(item)
+
+
+UNREADABLE = {
+    "bad JSON": ({"content": "'{oops'", "content_type": "'json'"}, "{oops", "not valid JSON"),
+    "NaN": ({"content": "'NaN'", "content_type": "'json'"}, "NaN", "not valid JSON"),
+    "bottomless JSON": ({"content": f"'{'[' * 500}'", "content_type": "'json'"}, "[" * 500, "not valid JSON"),
+    "half a character": ({"content": r"""'"\ud800"'""", "content_type": "'json'"}, r'"\ud800"', "not valid JSON"),
+    "bad base64": ({"content": "'a!b'", "content_type": "'base64'"}, "a!b", "not valid base64"),
+    "bad UTF-8": ({"content": "CAST(x'61ff62' AS TEXT)"}, "a\ufffdb", "not valid UTF-8"),
+    "another type": ({"content_type": "'pickle'"}, "x", "'pickle' is not text, json or base64"),
+    "bad headers": ({"headers": "'[1]'"}, "x", "headers are not a JSON object"),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_row_that_cannot_be_read_ends_as_failed_with_its_text_kept(queue, insert, case):
+    columns, raw, error = UNREADABLE[case]
+    bad = insert(**columns)
+    good = queue.enqueue("good")
+    assert queue.claim().id == good
+    item = queue.get(bad)
+    assert (item.status, item.content) == ("failed", raw)
+    assert error in item.error
+    assert queue.retry_failed() == 0
+    assert [failure.id for failure in queue.failures()] == [bad]
+
+
+def test_rows_that_cannot_be_read_do_not_stop_the_others(queue, path, sql):
+    sql(
+        path,
+        "INSERT INTO ingest_queue (content, content_type) WITH RECURSIVE n (i) AS "
+        "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) SELECT iif(i % 10, '{', '[]'), 'json' FROM n",
+    )
+    assert [item.id for item in queue.claim_many(4)] == [10, 20, 30, 40]
+    assert queue.drain(lambda item: None) == DrainReport(done=6)
+    assert queue.counts()["failed"] == 90
+
+
+@pytest.mark.parametrize(
+    ("columns", "content"),
+    [
+        ({"content": "x'00ff'"}, b"\x00\xff"),
+        ({"content": "5"}, "5"),
+        ({"content": "'[1]'", "content_type": "'json'", "headers": "'{}'"}, [1]),
+        ({"priority": "'high'"}, "x"),
+        ({"priority": "1.5"}, "x"),
+        ({"retries": "'many'"}, "x"),
+        ({"max_retries": "'few'"}, "x"),
+        ({"attempt": "'first'"}, "x"),
+        ({"attempt": "1.5"}, "x"),
+        ({"run_at": "-1"}, "x"),
+        ({"run_at": "1.5"}, "x"),
+        ({"enqueued_at": "'yesterday'"}, "x"),
+        ({"project": "x'ff'", "source_path": "5", "doc_date": "1.5"}, "x"),
+        ({"worker": "x'ff'", "claim_token": "'t'", "lease_until": "'soon'"}, "x"),
+        ({"error": "5", "result": "'{'"}, "x"),
+    ],
+)
+def test_columns_of_unexpected_types_do_not_stop_an_item(queue, insert, columns, content):
+    qid = insert(**columns)
+    item = queue.claim()
+    assert (item.id, item.content) == (qid, content)
+    assert queue.mark_done(item)
+
+
+@pytest.mark.parametrize("when", ["'2020-01-01'", "x'00'"])
+def test_a_due_time_that_is_no_number_does_not_hold_an_item_for_ever(queue, insert, when):
+    qid = insert(run_at=when)
+    queue.claim()
+    assert queue.get(qid).status in ("processing", "failed")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"started_at": "'yesterday'"},
+        {"lease_until": "1", "retries": "'many'", "max_retries": "'few'", "worker": "x'ff'"},
+        {"lease_until": "1", "attempt": "'first'"},
+        {"lease_until": "1", "attempt": "1.5"},
+        {"lease_until": "1", "claim_token": "'token'"},
+        {"lease_until": "'soon'"},
+    ],
+)
+def test_a_claim_of_unexpected_types_comes_back(queue, insert, columns):
+    qid = insert(status="'processing'", **columns)
+    assert queue.claim().id == qid
+
+
+def test_many_claims_of_unexpected_types_do_not_keep_a_claim_busy_for_ever(queue, path, sql, start):
+    queue.enqueue_many(["x"] * 20)
+    sql(path, "UPDATE ingest_queue SET status = 'processing', lease_until = 1, lease_ms = 1, claim_token = 'token'")
+    worker = start("import sys, membox_queue; membox_queue.Queue(sys.argv[1]).claim()", path)
+    assert worker.wait(5) == 0

@@ -1,0 +1,183 @@
+"""Many workers at once, workers that are killed, and handlers longer than their lease."""
+
+import threading
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from membox_queue import DrainReport, Queue
+
+ITEMS = 2000
+
+TAKE_ALL = """
+import sys
+from membox_queue import Queue
+queue = Queue(sys.argv[1])
+print("ready", flush=True)
+input()
+while item := queue.claim():
+    assert queue.mark_done(item, result=item.content)
+    print(item.id, flush=True)
+"""
+
+
+@pytest.fixture
+def full(queue):
+    queue.enqueue_many(range(ITEMS))
+    return queue
+
+
+def every_item_once(queue, handled):
+    assert Counter(handled) == Counter(range(1, ITEMS + 1))
+    assert queue.counts()["done"] == ITEMS
+    assert {item.attempt for item in queue.items(limit=ITEMS)} == {1}
+
+
+def test_eight_processes_handle_every_item_exactly_once(full, path, start):
+    processes = [start(TAKE_ALL, path) for _ in range(8)]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    handled = [process.communicate(timeout=60)[0].split() for process in processes]
+    assert [process.returncode for process in processes] == [0] * 8
+    every_item_once(full, [int(qid) for part in handled for qid in part])
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_eight_threads_handle_every_item_exactly_once(full, path, shared):
+    handled, barrier = [], threading.Barrier(8)
+
+    def take_all():
+        queue = full if shared else Queue(path)
+        barrier.wait()
+        while items := queue.claim_many(3):
+            assert queue.mark_done_many(items) == len(items)
+            handled.extend(item.id for item in items)
+        if not shared:
+            queue.close()
+
+    threads = [threading.Thread(target=take_all) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    every_item_once(full, handled)
+
+
+CLAIM_AND_HANG = """
+import sys, threading
+from membox_queue import Queue, _native
+path, ms = sys.argv[1:]
+_native.set_clock(int(ms))
+queue = Queue(path)
+item = queue.claim()
+with item:
+    print(item.worker, flush=True)
+    threading.Event().wait()
+"""
+
+
+@pytest.fixture
+def kill_in_mid_item(path, clock, start):
+    """Let a worker claim the next item and kill it at its work; who it was."""
+
+    def kill_in_mid_item():
+        worker = start(CLAIM_AND_HANG, path, clock.ms)
+        name = worker.stdout.readline().rstrip()
+        worker.kill()
+        worker.communicate()
+        return name
+
+    return kill_in_mid_item
+
+
+def test_an_item_whose_worker_was_killed_comes_back_after_its_lease_with_the_loss_counted(
+    queue, clock, kill_in_mid_item
+):
+    queue.enqueue("x")
+    name = kill_in_mid_item()
+    assert queue.get(1).status == "processing"
+    assert queue.claim() is None
+    clock.advance(60)
+    item = queue.claim()
+    assert (item.retries, item.attempt) == (1, 2)
+    assert "vanished" in item.error
+    assert name in item.error
+    assert queue.mark_done(item)
+
+
+def test_an_item_that_kills_every_worker_rests_as_failed_and_says_so(queue, clock, kill_in_mid_item):
+    queue.enqueue_many(["poison", "good"])
+    for _ in range(3):
+        assert kill_in_mid_item()
+        clock.advance(60)
+    assert queue.claim().content == "good"
+    poison = queue.get(1)
+    assert (poison.status, poison.retries, poison.attempt) == ("failed", 3, 3)
+    assert "vanished" in poison.error
+
+
+DRAIN_AND_HANG = """
+import sys, threading
+from membox_queue import Queue
+def handler(item):
+    print("handling", flush=True)
+    threading.Event().wait()
+Queue(sys.argv[1]).drain(handler)
+"""
+
+
+def test_a_killed_drain_leaves_neither_its_item_nor_its_lease_behind(queue, path, clock, start):
+    queue.enqueue("x")
+    worker = start(DRAIN_AND_HANG, path)
+    assert worker.stdout.readline() == "handling\n"
+    assert queue.drain(lambda item: None) == DrainReport(refused=True)
+    worker.kill()
+    worker.communicate()
+    clock.advance(120)
+    assert not queue.worker_is_alive()
+    assert queue.drain(lambda item: item.retries) == DrainReport(done=1)
+    assert queue.get(1).result == 1
+
+
+# A call through PyDLL keeps the GIL: no other thread of that Python runs until the read returns.
+DRAIN_WITH_THE_GIL_HELD = """
+import ctypes, sys
+from membox_queue import Queue
+def handler(item):
+    print("handling", flush=True)
+    ctypes.PyDLL(None).read(0, ctypes.create_string_buffer(1), 1)
+    return item.lost
+print(Queue(sys.argv[1], lease=0.3).drain(handler).done)
+"""
+
+
+def test_a_handler_that_holds_the_gil_for_several_leases_keeps_its_item(queue, path, start, until):
+    queue.enqueue("x")
+    worker = start(DRAIN_WITH_THE_GIL_HELD, path)
+    assert worker.stdout.readline() == "handling\n"
+    first = queue.get(1).lease_until
+    until(lambda: queue.get(1).lease_until > first + timedelta(seconds=0.9))
+    assert worker.communicate("x", timeout=30)[0] == "1\n"
+    item = queue.get(1)
+    assert (item.status, item.attempt, item.retries, item.result) == ("done", 1, 0, False)
+
+
+ENQUEUE_AND_DRAIN_IF_NOBODY_DOES = """
+import sys
+from membox_queue import Queue
+queue = Queue(sys.argv[1])
+for number in range(100):
+    queue.enqueue(number)
+    if not queue.worker_is_alive():
+        queue.drain(lambda item: None)
+"""
+
+
+def test_enqueuers_that_trust_the_worker_lease_leave_nothing_behind(queue, path, start):
+    processes = [start(ENQUEUE_AND_DRAIN_IF_NOBODY_DOES, path) for _ in range(4)]
+    assert [process.wait(60) for process in processes] == [0] * 4
+    assert (queue.pending(), queue.counts()["done"]) == (0, 400)
+    assert not queue.worker_is_alive()
