@@ -124,6 +124,7 @@ pub static COMMIT_CHECK: Measure = Measure(AtomicBool::new(false));
 
 impl Measure {
     /// Only before the first open.
+    #[cfg_attr(not(feature = "python"), allow(dead_code))]
     pub fn switch_off(&self) -> Result<()> {
         if INSTALLED.get().is_some() {
             return Err(Error::Invalid("a queue was opened in this process already".into()));
