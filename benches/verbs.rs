@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use membox_queue::{Claim, Drain, Durability, Ending, NewItem, Options, Queue};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 const ROUNDS: usize = 9;
 const DOCUMENT: usize = 5_000;
@@ -55,6 +55,9 @@ impl Raw {
                     none,
                     none,
                     "2026-06-14 10:00:00.000",
+                    none,
+                    none,
+                    none,
                     57,
                     34
                 ])
@@ -63,15 +66,18 @@ impl Raw {
     }
 
     fn claim(connection: &Connection) -> Option<(i64, i64, i64, String)> {
+        let mut next = connection.prepare_cached(statement!("next")).unwrap();
+        let id: i64 = next.query_row(params!["ingest"], |row| row.get(0)).optional().unwrap()?;
         let mut statement = connection.prepare_cached(statement!("claim")).unwrap();
         let mut rows = statement
             .query(params![
-                "ingest",
+                id,
                 7_000_000_000_000_000_000i64,
                 1_800_000_000_000i64,
                 60_000,
                 "host:1",
                 "2026-06-14 10:00:00.000",
+                None::<i64>,
                 42,
                 0
             ])
@@ -100,7 +106,7 @@ impl Raw {
                 none,
                 "2026-06-14 10:00:00.000",
                 0,
-                48,
+                42,
                 0
             ])
             .unwrap();
@@ -150,7 +156,7 @@ fn ours(path: &Path, durability: Durability, count: usize) -> Costs {
     let put = per_item(count, || (0..count).for_each(|_| enqueue()));
     let finish = per_item(count, || {
         for _ in 0..count {
-            let held = queue.claim(Claim::default()).unwrap().pop().unwrap();
+            let held = queue.claim(&Claim::default()).unwrap().pop().unwrap();
             assert!(queue.mark_done(&held, None).unwrap());
         }
     });

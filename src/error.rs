@@ -13,6 +13,15 @@ pub enum Error {
     #[error("{0}")]
     Busy(String),
 
+    #[error("an item with the key {key:?} exists already: {id}")]
+    Duplicate { key: String, id: i64 },
+
+    #[error("the queue holds {pending} pending items and may hold {limit}; wait for workers, or raise max_pending")]
+    Full { pending: i64, limit: i64 },
+
+    #[error("{0}")]
+    SettingsConflict(String),
+
     #[error("this queue is closed; open a new Queue to go on")]
     Closed,
 

@@ -91,6 +91,35 @@ pub struct NewItem {
     pub max_retries: Option<u32>,
     /// A JSON object, as text.
     pub headers: Option<String>,
+    pub group: Option<String>,
+    pub key: Option<Key>,
+}
+
+/// What makes an item the same as another: at most one unfinished item per queue and key.
+#[derive(Clone, Debug)]
+pub struct Key {
+    pub name: KeyName,
+    /// How long after its enqueueing an item keeps its key, finished or not, in milliseconds.
+    pub ttl_ms: Option<i64>,
+    pub on_duplicate: OnDuplicate,
+}
+
+#[derive(Clone, Debug)]
+pub enum KeyName {
+    Given(String),
+    /// A hash of the content.
+    ByContent,
+}
+
+/// What `enqueue` does when the key is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDuplicate {
+    /// Gives back the existing item's id.
+    #[default]
+    Return,
+    Raise,
+    /// Gives the existing item the new content, if it is still pending.
+    Replace,
 }
 
 impl NewItem {
@@ -104,6 +133,8 @@ impl NewItem {
             when: When::Now,
             max_retries: None,
             headers: None,
+            group: None,
+            key: None,
         }
     }
 
@@ -177,6 +208,8 @@ pub struct Item {
     pub headers: Option<Map<String, Value>>,
     /// JSON text; read when somebody asks.
     pub result: Option<String>,
+    pub group: Option<String>,
+    pub key: Option<String>,
 }
 
 impl Item {
@@ -204,18 +237,30 @@ pub struct Counts {
     pub cancelled: i64,
 }
 
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    pub attempt: i64,
+    /// done, failed, postponed, lost, released or cancelled.
+    pub ending: String,
+    pub worker: Option<String>,
+    pub started_at: Option<String>,
+    pub ended_at: Option<String>,
+    pub error: Option<String>,
+}
+
+/// Unfinished items of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupCounts {
+    pub group: String,
+    pub pending: i64,
+    pub processing: i64,
+}
+
 impl Counts {
-    pub(crate) fn add(&mut self, status: &str, count: i64) {
-        match Status::parse(status) {
-            Some(Status::Pending) => self.pending += count,
-            Some(Status::Processing) => self.processing += count,
-            Some(Status::Done) => self.done += count,
-            Some(Status::Failed) => self.failed += count,
-            Some(Status::Blocked) => self.blocked += count,
-            Some(Status::Cancelled) => self.cancelled += count,
-            // A status that another program made up is not ours to count.
-            None => {}
-        }
+    /// Items that wait or are being worked on.
+    pub fn unfinished(&self) -> i64 {
+        self.pending + self.processing
     }
 }
 

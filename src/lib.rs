@@ -19,7 +19,9 @@ mod python;
 
 pub use clock::{Clock, LATEST_MS, Now, millis};
 pub use error::{Error, Result};
-pub use item::{Content, Counts, Item, NewItem, Receipt, Status, Stored, When};
+pub use item::{
+    Attempt, Content, Counts, GroupCounts, Item, Key, KeyName, NewItem, OnDuplicate, Receipt, Status, Stored, When,
+};
 pub use outcome::{Backoff, Ending, Retry, Settled};
-pub use queue::{Claim, Drain, Durability, Filter, Held, Options, Queue, Step};
+pub use queue::{Claim, Drain, Durability, Filter, From, Held, Options, Queue, Step};
 pub use rusqlite::version as sqlite_version;

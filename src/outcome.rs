@@ -58,6 +58,19 @@ pub enum Settled {
     Lost,
 }
 
+impl Settled {
+    /// As reports and the history spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Settled::Done => "done",
+            Settled::Failed => "failed",
+            Settled::Postponed => "postponed",
+            Settled::Released => "released",
+            Settled::Lost => "lost",
+        }
+    }
+}
+
 /// Decides. `dice` in 0..1 spreads the back-off; it is passed in so that the rule stays pure.
 pub fn decide(ending: Ending, left: &Allowance, now: Now, dice: f64) -> (Verdict, Settled) {
     match ending {

@@ -1,6 +1,6 @@
 """A durable work queue inside the SQLite file your Python app already has."""
 
-from membox_queue._native import Item, NewItem, Retry, __version__
+from membox_queue._native import BY_CONTENT, Attempt, Item, NewItem, Retry, __version__
 from membox_queue.drain import DrainReport
 from membox_queue.errors import (
     CorruptDatabaseError,
@@ -20,9 +20,11 @@ from membox_queue.errors import (
     StaleClaimError,
     StorageError,
 )
-from membox_queue.queue import Queue
+from membox_queue.queue import Queue, new_key
 
 __all__ = [
+    "BY_CONTENT",
+    "Attempt",
     "CorruptDatabaseError",
     "DiskFullError",
     "DrainReport",
@@ -45,4 +47,5 @@ __all__ = [
     "StaleClaimError",
     "StorageError",
     "__version__",
+    "new_key",
 ]

@@ -17,6 +17,9 @@ from typing import Any, Literal, Self, TypeAlias, final
 from typing_extensions import disjoint_base
 
 __all__ = [
+    "BY_CONTENT",
+    "Attempt",
+    "ByContent",
     "Drain",
     "Item",
     "NewItem",
@@ -82,6 +85,31 @@ class Retry:
     def __ne__(self, other: object, /) -> bool: ...
 
 @final
+class ByContent:
+    """The type of `BY_CONTENT`."""
+
+BY_CONTENT: ByContent
+"""As a key: made from the content, so that the same content is enqueued once."""
+
+@final
+class Attempt:
+    """How one claim of an item ended."""
+
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def ending(self) -> str:
+        """done, failed, postponed (an automatic retry), lost (the lease ran out), released or cancelled."""
+    @property
+    def worker(self) -> str | None: ...
+    @property
+    def started_at(self) -> datetime | None: ...
+    @property
+    def ended_at(self) -> datetime | None: ...
+    @property
+    def error(self) -> str | None: ...
+
+@final
 class NewItem:
     """One element of `enqueue_many` with options of its own; see `Queue.enqueue` for them."""
 
@@ -97,6 +125,10 @@ class NewItem:
         run_at: datetime | None = None,
         max_retries: int | None = None,
         headers: dict[str, Any] | None = None,
+        group: str | None = None,
+        key: str | ByContent | None = None,
+        key_ttl: _Seconds | None = None,
+        on_duplicate: Literal["return", "raise", "replace"] = "return",
     ) -> Self: ...
     @property
     def content(self) -> Any: ...
@@ -140,11 +172,15 @@ class Item:
     @property
     def headers(self) -> dict[str, Any]: ...
     @property
+    def group(self) -> str | None: ...
+    @property
+    def key(self) -> str | None: ...
+    @property
     def attempt(self) -> int:
         """How often it has been claimed. Never lowered."""
     @property
     def worker(self) -> str | None:
-        """Who holds it."""
+        """Who holds it, or finished it."""
     @property
     def max_retries(self) -> int | None:
         """Its own ceiling; None: the policy's or the queue's."""
@@ -164,8 +200,11 @@ class Item:
     @property
     def lost(self) -> bool:
         """Whether the claim is gone, asked of the file at that moment. False for an item that was only read."""
+    @property
+    def cancelled(self) -> bool:
+        """Whether the item was cancelled, for a claimed one asked of the file at that moment."""
     def check(self) -> None:
-        """Raise `StaleClaimError` if the claim is gone."""
+        """Raise `StaleClaimError` if the claim is gone or the item was cancelled."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, exception: BaseException | None, traceback: TracebackType | None, /
@@ -187,6 +226,8 @@ class Queue:
         max_bytes: int = 67108864,
         busy_timeout: _Seconds = 30.0,
         worker: str | None = None,
+        group_limit: int | None = None,
+        max_pending: int | None = None,
     ) -> Self:
         """Open or create the queue.
 
@@ -197,7 +238,9 @@ class Queue:
         own: that failure or lost lease is final. With a `retry` policy failed items go back by themselves, without one
         they rest until `retry_failed` or `retry`. `durability="full"` means that what was acknowledged survives a power
         cut; `"normal"` may lose the last moments then. `max_bytes` limits content and results. `worker` names the
-        holder of claims for people to read; by default host and process.
+        holder of claims for people to read; by default host and process. `group_limit` lets so many items of one group
+        run at once (one if nobody says otherwise); the first to give it stores it in the file, and a different one
+        raises `SettingsConflictError`. `max_pending` bounds how many items may wait.
 
         Raises `NotADatabaseError`, `CorruptDatabaseError`, `ReadOnlyError` or `SchemaVersionError` without touching
         the file, and `FileNotFoundError` when the directory is missing.
@@ -224,6 +267,10 @@ class Queue:
         run_at: datetime | None = None,
         max_retries: int | None = None,
         headers: dict[str, Any] | None = None,
+        group: str | None = None,
+        key: str | ByContent | None = None,
+        key_ttl: _Seconds | None = None,
+        on_duplicate: Literal["return", "raise", "replace"] = "return",
     ) -> int:
         """Add one item and return its id. When it returns, the item is on disk.
 
@@ -232,18 +279,34 @@ class Queue:
         refused with an error that names its place. `priority`: higher first. `delay` and `run_at` (an aware datetime;
         the past means now) put it off. `headers` is a dict of JSON values for whoever handles the item.
 
-        Raises `PayloadTooLargeError` beyond `max_bytes`.
+        Items of one `group` run one at a time, in the order of their ids whatever their priority; an item that waits
+        for its first delay does not hold its group up, one that waits for a retry does.
+
+        At most one unfinished item has a `key`: when one exists, its id comes back and nothing is written. `key_ttl`
+        keeps the key reserved for so long after the enqueueing, also when the item is finished by then.
+        `key=BY_CONTENT` makes the key from the content. `on_duplicate="raise"` raises `DuplicateItemError` instead;
+        `"replace"` gives the existing item the new content and options if it is still pending, else raises.
+
+        Raises `PayloadTooLargeError` beyond `max_bytes` and `QueueFullError` beyond `max_pending`.
         """
     def enqueue_many(self, items: Iterable[Any], /) -> list[int]:
         """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s."""
-    def claim(self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None) -> Item | None:
+    def claim(self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, group: str | None = None) -> Item | None:
         """Take the next item: highest priority first, then order of arrival. None when nothing is due.
 
         With `wait`, blocks up to that long for work, without the GIL; `math.inf` waits for ever. `lease` overrides the
-        queue's for this claim. Expired claims of others are taken back first.
+        queue's for this claim. `group` claims from one group only. Expired claims of others are taken back first. A
+        paused queue gives nothing.
         """
-    def claim_many(self, limit: int, /, *, wait: _Seconds = 0.0, lease: _Seconds | None = None) -> list[Item]:
+    def claim_many(
+        self, limit: int, /, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, group: str | None = None
+    ) -> list[Item]:
         """Take up to `limit` items in one transaction; an empty list when nothing is due."""
+    def claim_group(self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None) -> list[Item]:
+        """Take everything pending of one group of which nothing is in work, in order, each with its own receipt.
+
+        When one of them does not end well (failed, released, lost), those after it are given back uncounted.
+        """
     def mark_done(self, item: Item, /, result: Any = None) -> bool:
         """Record that a claimed item is done, with a JSON result. False when the claim was lost: nothing changes.
 
@@ -268,17 +331,48 @@ class Queue:
         A lease that ran out can be extended as long as nobody has taken the item back. While a native thread renews
         the claim (in `drain` and `with item:`), the lease is only made longer, never shorter.
         """
-    def retry_failed(self, max_retries: int | None = None) -> int:
+    def retry_failed(self, max_retries: int | None = None, *, delay: _Seconds = 0.0) -> int:
         """Bring failed items below their ceiling back to pending; returns how many.
 
-        `max_retries` replaces every item's ceiling for this call. Items that were given up stay.
+        `max_retries` replaces every item's ceiling for this call; `delay` puts them off. Items that were given up stay,
+        and so do items whose key is in use again.
         """
     def retry(self, id: int, /) -> bool:
-        """Bring one failed or cancelled item back with a fresh allowance, in its old place. False if it is neither."""
+        """Bring one failed or cancelled item back with a fresh allowance, in its old place.
+
+        False if it is neither, or if its key is in use again.
+        """
+    def replay(self, id: int, /) -> int | None:
+        """Enqueue a copy of any item, without its key, and return the new id; None if there is no such item."""
+    def run_now(self, id: int, /) -> bool:
+        """Let a delayed item fall due at once. False if it does not wait for a time."""
+    def cancel(self, id: int, /) -> bool:
+        """Cancel an unfinished item. False if it is finished or cancelled already.
+
+        An item that is being worked on comes to rest when its holder reports or its lease ends; until then
+        `item.cancelled` tells the holder, whose receipt is worth nothing any more.
+        """
+    def purge(self, status: _Status = "failed") -> int:
+        """Remove all items of one status, in small steps; returns how many."""
+    def prune(self, older_than: _Seconds, *, status: Literal["done", "failed", "cancelled"] = "done") -> int:
+        """Remove items of a finished status that ended longer ago than that, in small steps; returns how many.
+
+        Items whose key is still reserved stay.
+        """
+    def pause(self) -> bool:
+        """Let nobody claim from this queue, in any process, until `resume`. False if it was paused already."""
+    def resume(self) -> bool:
+        """End a pause. False if there was none."""
+    @property
+    def paused(self) -> bool: ...
+    def history(self, id: int, /) -> list[Attempt]:
+        """How an item's attempts ended, oldest first; the latest twenty."""
+    def group_counts(self) -> dict[str, dict[str, int]]:
+        """Unfinished items of each group: `{"coder": {"pending": 2, "processing": 1}}`."""
     def delete(self, id: int, /) -> bool:
         """Remove an item, whatever its status. A receipt for it is worth nothing from then on."""
-    def get(self, id: int, /) -> Item | None:
-        """One item of this queue, or None."""
+    def get(self, id: int | None = None, /, *, key: str | None = None) -> Item | None:
+        """One item of this queue: by its id, or the newest with this key. None if there is none."""
     def items(
         self,
         status: _Status | None = None,

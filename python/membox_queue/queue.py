@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +89,13 @@ class Queue(_native.Queue):
     def __repr__(self) -> str:
         state = " (closed)" if self.closed else ""
         return f"<Queue {self.name!r} in {str(self.path or ':memory:')!r}{state}>"
+
+
+def new_key(prefix: str) -> str:
+    """Make a readable key that nobody else has made: `discord_1f0c…`."""
+    if not prefix or not isinstance(prefix, str):
+        raise ValueError("new_key takes a prefix, such as the channel a message came from")
+    return f"{prefix}_{secrets.token_hex(8)}"
 
 
 def _reopen(cls: type[Queue], path: str, name: str, options: dict[str, Any]) -> Queue:

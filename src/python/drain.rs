@@ -27,7 +27,7 @@ impl Drain {
 
     fn step(&self, py: Python<'_>, ending: Option<Ending>) -> PyResult<Step> {
         let step = py.detach(|| self.drain.step(ending))?;
-        Ok((step.settled.map(word), step.next.map(|held| Item::claimed(held, self.queue.clone()))))
+        Ok((step.settled.map(Settled::as_str), step.next.map(|held| Item::claimed(held, self.queue.clone()))))
     }
 }
 
@@ -52,16 +52,5 @@ impl Drain {
 
     fn close(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(py.detach(|| self.drain.close())?)
-    }
-}
-
-/// The fields of `DrainReport`.
-fn word(settled: Settled) -> &'static str {
-    match settled {
-        Settled::Done => "done",
-        Settled::Failed => "failed",
-        Settled::Postponed => "postponed",
-        Settled::Released => "released",
-        Settled::Lost => "lost",
     }
 }

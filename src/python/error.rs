@@ -11,6 +11,9 @@ impl From<Error> for PyErr {
             Error::Invalid(text) => return PyValueError::new_err(text.clone()),
             Error::Busy(_) => "QueueBusyError",
             Error::Closed | Error::Forked(..) => "QueueClosedError",
+            Error::Duplicate { id, .. } => return duplicate(*id, error.to_string()),
+            Error::Full { .. } => "QueueFullError",
+            Error::SettingsConflict(_) => "SettingsConflictError",
             Error::TooLarge { .. } => "PayloadTooLargeError",
             Error::SchemaVersion { .. } => "SchemaVersionError",
             Error::MissingDirectory(_) => "MissingDirectoryError",
@@ -22,6 +25,13 @@ impl From<Error> for PyErr {
         };
         Python::attach(|py| named(py, class, error.to_string()))
     }
+}
+
+fn duplicate(id: i64, text: String) -> PyErr {
+    Python::attach(|py| match exception_class(py, "DuplicateItemError").and_then(|class| class.call1((text, id))) {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    })
 }
 
 /// An exception of `membox_queue.errors`.

@@ -12,7 +12,7 @@ use super::convert::{object_to_python, path_text, text, to_python};
 use super::ending;
 use super::error::named;
 use crate::heartbeat::Beat;
-use crate::item::{self, Content, When};
+use crate::item::{self, Content, Key, KeyName, OnDuplicate, Status, When};
 use crate::outcome::{Ending, Settled};
 use crate::queue::{self, Held, MOST_BYTES};
 use crate::sync::Mutex;
@@ -146,6 +146,16 @@ impl Item {
     }
 
     #[getter]
+    fn group(&self) -> Option<&str> {
+        self.item().group.as_deref()
+    }
+
+    #[getter]
+    fn key(&self) -> Option<&str> {
+        self.item().key.as_deref()
+    }
+
+    #[getter]
     fn attempt(&self) -> i64 {
         self.item().attempt
     }
@@ -194,7 +204,20 @@ impl Item {
         Ok(py.detach(|| queue.is_lost(held))?)
     }
 
+    #[getter]
+    fn cancelled(&self, py: Python<'_>) -> PyResult<bool> {
+        match &self.source {
+            Source::Read(item) => Ok(item.status == Status::Cancelled.as_str()),
+            Source::Claimed { queue, .. } if queue.is_closed() => Ok(false),
+            Source::Claimed { held, queue, .. } => Ok(py.detach(|| queue.is_cancelled(held))?),
+        }
+    }
+
     fn check(&self, py: Python<'_>) -> PyResult<()> {
+        if self.cancelled(py)? {
+            let text = format!("item {} was cancelled while it was being worked on", self.item().id);
+            return Err(named(py, "StaleClaimError", text));
+        }
         if self.lost(py)? { Err(self.stale(py)) } else { Ok(()) }
     }
 
@@ -257,8 +280,9 @@ pub struct NewItem {
 impl NewItem {
     #[new]
     #[pyo3(signature = (content, *, project = None, source_path = None, doc_date = None, priority = None, delay = None,
-                        run_at = None, max_retries = None, headers = None),
-           text_signature = "(content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None)")]
+                        run_at = None, max_retries = None, headers = None, group = None, key = None, key_ttl = None,
+                        on_duplicate = None),
+           text_signature = "(content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None, group=None, key=None, key_ttl=None, on_duplicate='return')")]
     #[allow(clippy::too_many_arguments)]
     fn new(
         content: &Bound<'_, PyAny>,
@@ -270,8 +294,14 @@ impl NewItem {
         run_at: Option<&Bound<'_, PyAny>>,
         max_retries: Option<&Bound<'_, PyAny>>,
         headers: Option<&Bound<'_, PyAny>>,
+        group: Option<&Bound<'_, PyAny>>,
+        key: Option<&Bound<'_, PyAny>>,
+        key_ttl: Option<&Bound<'_, PyAny>>,
+        on_duplicate: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let options = Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers };
+        let unique = Unique { key, key_ttl, on_duplicate };
+        let options =
+            Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
         Ok(Self { content: content.clone().unbind(), item: options.read(content, MOST_BYTES)? })
     }
 
@@ -290,6 +320,60 @@ pub struct Details<'a, 'py> {
     pub run_at: Option<&'a Bound<'py, PyAny>>,
     pub max_retries: Option<&'a Bound<'py, PyAny>>,
     pub headers: Option<&'a Bound<'py, PyAny>>,
+    pub group: Option<&'a Bound<'py, PyAny>>,
+    pub unique: Unique<'a, 'py>,
+}
+
+/// What makes an item the same as another.
+pub struct Unique<'a, 'py> {
+    pub key: Option<&'a Bound<'py, PyAny>>,
+    pub key_ttl: Option<&'a Bound<'py, PyAny>>,
+    pub on_duplicate: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl Unique<'_, '_> {
+    fn read(&self) -> PyResult<Option<Key>> {
+        let on_duplicate = match text("on_duplicate", self.on_duplicate)?.as_deref() {
+            None | Some("return") => OnDuplicate::Return,
+            Some("raise") => OnDuplicate::Raise,
+            Some("replace") => OnDuplicate::Replace,
+            Some(other) => {
+                let said = format!("on_duplicate must be 'return', 'raise' or 'replace', not {other:?}");
+                return Err(PyValueError::new_err(said));
+            }
+        };
+        let ttl_ms = self.key_ttl.map(|ttl| duration_ms("key_ttl", ttl)).transpose()?;
+        let Some(key) = self.key else {
+            if self.key_ttl.is_some() || on_duplicate != OnDuplicate::Return {
+                return Err(PyValueError::new_err("key_ttl and on_duplicate say something about a key; give one"));
+            }
+            return Ok(None);
+        };
+        let name = if key.is_instance_of::<ByContent>() {
+            KeyName::ByContent
+        } else {
+            match text("key", Some(key))?.unwrap_or_default() {
+                empty if empty.is_empty() => return Err(PyValueError::new_err("key must not be empty")),
+                name => KeyName::Given(name),
+            }
+        };
+        Ok(Some(Key { name, ttl_ms, on_duplicate }))
+    }
+}
+
+/// The type of `BY_CONTENT`.
+#[pyclass(frozen, module = "membox_queue")]
+pub struct ByContent;
+
+#[pymethods]
+impl ByContent {
+    fn __repr__(&self) -> &'static str {
+        "BY_CONTENT"
+    }
+
+    fn __reduce__(&self) -> &'static str {
+        "BY_CONTENT"
+    }
 }
 
 impl Details<'_, '_> {
@@ -309,7 +393,17 @@ impl Details<'_, '_> {
             when,
             max_retries: self.max_retries.map(|max| count("max_retries", max)).transpose()?,
             headers: headers(self.headers, limit)?,
+            group: group(self.group)?,
+            key: self.unique.read()?,
         })
+    }
+}
+
+/// The name of a group.
+pub fn group(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
+    match text("group", value)? {
+        Some(name) if name.is_empty() => Err(PyValueError::new_err("group must not be empty; leave it out for none")),
+        name => Ok(name),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The Python module `membox_queue._native`: arguments → detach → verb → result, and nothing else.
 
+mod attempt;
 mod convert;
 mod drain;
 mod ending;
@@ -19,9 +20,11 @@ static CLOCK: Lazy<Clock> = Lazy::new(Clock::system);
 #[pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
+    use super::attempt::Attempt;
+    #[pymodule_export]
     use super::drain::Drain;
     #[pymodule_export]
-    use super::item::{Item, NewItem};
+    use super::item::{ByContent, Item, NewItem};
     #[pymodule_export]
     use super::queue::Queue;
     #[pymodule_export]
@@ -61,6 +64,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("BY_CONTENT", Bound::new(module.py(), super::item::ByContent)?)?;
         module.add("sqlite_version", crate::sqlite_version())
     }
 }

@@ -9,13 +9,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 
 use super::CLOCK;
+use super::attempt::Attempt;
 use super::convert::{count, duration_ms, integer, json, lease_ms, positive, seconds, text};
 use super::drain::Drain;
 use super::ending::failure_text;
-use super::item::{Details, Item, new_item};
+use super::item::{Details, Item, Unique, group as group_name, new_item};
 use super::retry::Retry;
 use crate::item::Status;
-use crate::queue::{self, Claim, Durability, Filter, Held, Options};
+use crate::queue::{self, Claim, Durability, Filter, From, Held, Options};
 
 type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -28,8 +29,8 @@ pub struct Queue {
 impl Queue {
     #[new]
     #[pyo3(signature = (path, name = "ingest", *, lease = None, max_retries = None, retry = None, durability = "full",
-                        max_bytes = None, busy_timeout = None, worker = None),
-           text_signature = "(path, name='ingest', *, lease=60.0, max_retries=3, retry=None, durability='full', max_bytes=67108864, busy_timeout=30.0, worker=None)")]
+                        max_bytes = None, busy_timeout = None, worker = None, group_limit = None, max_pending = None),
+           text_signature = "(path, name='ingest', *, lease=60.0, max_retries=3, retry=None, durability='full', max_bytes=67108864, busy_timeout=30.0, worker=None, group_limit=None, max_pending=None)")]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -42,6 +43,8 @@ impl Queue {
         max_bytes: Arg,
         busy_timeout: Arg,
         worker: Arg,
+        group_limit: Arg,
+        max_pending: Arg,
     ) -> PyResult<Self> {
         let standard = Options::default();
         let durability = match durability {
@@ -61,6 +64,8 @@ impl Queue {
                 .map_or(Ok(standard.max_bytes), |max| positive("max_bytes", max).map(|max| max as usize))?,
             patience: busy_timeout.map_or(Ok(standard.patience), |limit| patience("busy_timeout", limit))?,
             worker: text("worker", worker)?,
+            group_limit: group_limit.map(|limit| positive("group_limit", limit)).transpose()?,
+            max_pending: max_pending.map(|max| positive("max_pending", max).map(i64::from)).transpose()?,
             clock: CLOCK.clone(),
         };
         Ok(Self { core: py.detach(|| queue::Queue::open(&path, options))? })
@@ -88,6 +93,8 @@ impl Queue {
         dict.set_item("max_bytes", options.max_bytes)?;
         dict.set_item("busy_timeout", if patience == Duration::MAX { f64::INFINITY } else { patience.as_secs_f64() })?;
         dict.set_item("worker", options.worker.as_deref())?;
+        dict.set_item("group_limit", options.group_limit)?;
+        dict.set_item("max_pending", options.max_pending)?;
         Ok(dict)
     }
 
@@ -97,8 +104,9 @@ impl Queue {
     }
 
     #[pyo3(signature = (content, *, project = None, source_path = None, doc_date = None, priority = None, delay = None,
-                        run_at = None, max_retries = None, headers = None),
-           text_signature = "($self, content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None)")]
+                        run_at = None, max_retries = None, headers = None, group = None, key = None, key_ttl = None,
+                        on_duplicate = None),
+           text_signature = "($self, content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None, group=None, key=None, key_ttl=None, on_duplicate='return')")]
     #[allow(clippy::too_many_arguments)]
     fn enqueue(
         &self,
@@ -112,8 +120,14 @@ impl Queue {
         run_at: Arg,
         max_retries: Arg,
         headers: Arg,
+        group: Arg,
+        key: Arg,
+        key_ttl: Arg,
+        on_duplicate: Arg,
     ) -> PyResult<i64> {
-        let details = Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers };
+        let unique = Unique { key, key_ttl, on_duplicate };
+        let details =
+            Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
         let item = details.read(content, self.core.options().max_bytes)?;
         Ok(py.detach(|| self.core.enqueue(item))?)
     }
@@ -133,19 +147,30 @@ impl Queue {
         Ok(py.detach(|| self.core.enqueue_many(items))?)
     }
 
-    #[pyo3(signature = (*, wait = None, lease = None), text_signature = "($self, *, wait=0.0, lease=None)")]
-    fn claim(&self, py: Python<'_>, wait: Arg, lease: Arg) -> PyResult<Option<Item>> {
-        let how = Claim { limit: 1, lease_ms: lease.map(|lease| lease_ms("lease", lease)).transpose()? };
-        let wait = wait.map(|wait| patience("wait", wait)).transpose()?;
-        Ok(self.take(py, how, wait)?.pop())
+    #[pyo3(signature = (*, wait = None, lease = None, group = None),
+           text_signature = "($self, *, wait=0.0, lease=None, group=None)")]
+    fn claim(&self, py: Python<'_>, wait: Arg, lease: Arg, group: Arg) -> PyResult<Option<Item>> {
+        let from = group_name(group)?.map_or(From::Queue, From::Group);
+        Ok(self.take(py, 1, from, wait, lease)?.pop())
     }
 
-    #[pyo3(signature = (limit, /, *, wait = None, lease = None), text_signature = "($self, limit, /, *, wait=0.0, lease=None)")]
-    fn claim_many(&self, py: Python<'_>, limit: &Bound<'_, PyAny>, wait: Arg, lease: Arg) -> PyResult<Vec<Item>> {
-        let lease_ms = lease.map(|lease| lease_ms("lease", lease)).transpose()?;
-        let how = Claim { limit: positive("limit", limit)? as usize, lease_ms };
-        let wait = wait.map(|wait| patience("wait", wait)).transpose()?;
-        self.take(py, how, wait)
+    #[pyo3(signature = (limit, /, *, wait = None, lease = None, group = None),
+           text_signature = "($self, limit, /, *, wait=0.0, lease=None, group=None)")]
+    fn claim_many(
+        &self,
+        py: Python<'_>,
+        limit: &Bound<'_, PyAny>,
+        wait: Arg,
+        lease: Arg,
+        group: Arg,
+    ) -> PyResult<Vec<Item>> {
+        let from = group_name(group)?.map_or(From::Queue, From::Group);
+        self.take(py, positive("limit", limit)? as usize, from, wait, lease)
+    }
+
+    #[pyo3(signature = (*, wait = None, lease = None), text_signature = "($self, *, wait=0.0, lease=None)")]
+    fn claim_group(&self, py: Python<'_>, wait: Arg, lease: Arg) -> PyResult<Vec<Item>> {
+        self.take(py, usize::MAX, From::WholeGroup, wait, lease)
     }
 
     #[pyo3(signature = (item, /, result = None))]
@@ -195,10 +220,72 @@ impl Queue {
         Ok(py.detach(|| self.core.extend(held, lease_ms))?)
     }
 
-    #[pyo3(signature = (max_retries = None))]
-    fn retry_failed(&self, py: Python<'_>, max_retries: Arg) -> PyResult<usize> {
+    #[pyo3(signature = (max_retries = None, *, delay = None),
+           text_signature = "($self, max_retries=None, *, delay=0.0)")]
+    fn retry_failed(&self, py: Python<'_>, max_retries: Arg, delay: Arg) -> PyResult<usize> {
         let max_retries = max_retries.map(|max| count("max_retries", max)).transpose()?;
-        Ok(py.detach(|| self.core.retry_failed(max_retries))?)
+        let delay = delay.map_or(Ok(0), |delay| duration_ms("delay", delay))?;
+        Ok(py.detach(|| self.core.retry_failed(max_retries, delay))?)
+    }
+
+    #[pyo3(signature = (id, /))]
+    fn replay(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+        let id = integer("id", id)?;
+        Ok(py.detach(|| self.core.replay(id))?)
+    }
+
+    #[pyo3(signature = (id, /))]
+    fn run_now(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let id = integer("id", id)?;
+        Ok(py.detach(|| self.core.run_now(id))?)
+    }
+
+    #[pyo3(signature = (id, /))]
+    fn cancel(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let id = integer("id", id)?;
+        Ok(py.detach(|| self.core.cancel(id))?)
+    }
+
+    #[pyo3(signature = (status = "failed"))]
+    fn purge(&self, py: Python<'_>, status: &str) -> PyResult<usize> {
+        let status = parse_status(status)?;
+        Ok(py.detach(|| self.core.purge(status))?)
+    }
+
+    #[pyo3(signature = (older_than, *, status = "done"))]
+    fn prune(&self, py: Python<'_>, older_than: &Bound<'_, PyAny>, status: &str) -> PyResult<usize> {
+        let (status, age_ms) = (parse_status(status)?, duration_ms("older_than", older_than)?);
+        Ok(py.detach(|| self.core.prune(status, age_ms))?)
+    }
+
+    fn pause(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(py.detach(|| self.core.pause())?)
+    }
+
+    fn resume(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(py.detach(|| self.core.resume())?)
+    }
+
+    #[getter]
+    fn paused(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(py.detach(|| self.core.is_paused())?)
+    }
+
+    #[pyo3(signature = (id, /))]
+    fn history(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Vec<Attempt>> {
+        let id = integer("id", id)?;
+        Ok(py.detach(|| self.core.history(id))?.into_iter().map(Attempt).collect())
+    }
+
+    fn group_counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for counts in py.detach(|| self.core.group_counts())? {
+            let of_group = PyDict::new(py);
+            of_group.set_item("pending", counts.pending)?;
+            of_group.set_item("processing", counts.processing)?;
+            dict.set_item(counts.group, of_group)?;
+        }
+        Ok(dict)
     }
 
     #[pyo3(signature = (id, /))]
@@ -213,10 +300,17 @@ impl Queue {
         Ok(py.detach(|| self.core.delete(id))?)
     }
 
-    #[pyo3(signature = (id, /))]
-    fn get(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
-        let id = integer("id", id)?;
-        Ok(py.detach(|| self.core.get(id))?.map(Item::read))
+    #[pyo3(signature = (id = None, /, *, key = None))]
+    fn get(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<Option<Item>> {
+        let found = match (id, text("key", key)?) {
+            (Some(id), None) => {
+                let id = integer("id", id)?;
+                py.detach(|| self.core.get(id))?
+            }
+            (None, Some(key)) => py.detach(|| self.core.get_by_key(&key))?,
+            _ => return Err(PyTypeError::new_err("get takes an id or a key")),
+        };
+        Ok(found.map(Item::read))
     }
 
     #[pyo3(signature = (status = None, *, project = None, limit = None, after = None, newest_first = false),
@@ -296,16 +390,18 @@ impl Queue {
 }
 
 impl Queue {
-    fn take(&self, py: Python<'_>, how: Claim, wait: Option<Duration>) -> PyResult<Vec<Item>> {
+    fn take(&self, py: Python<'_>, limit: usize, from: From, wait: Arg, lease: Arg) -> PyResult<Vec<Item>> {
+        let how = Claim { limit, from, lease_ms: lease.map(|lease| lease_ms("lease", lease)).transpose()? };
+        let wait = wait.map(|wait| patience("wait", wait)).transpose()?;
         let held = match wait {
-            None | Some(Duration::ZERO) => py.detach(|| self.core.claim(how))?,
-            Some(wait) => self.wait_and_take(py, how, wait)?,
+            None | Some(Duration::ZERO) => py.detach(|| self.core.claim(&how))?,
+            Some(wait) => self.wait_and_take(py, &how, wait)?,
         };
         Ok(held.into_iter().map(|held| Item::claimed(Arc::new(held), self.core.clone())).collect())
     }
 
     /// Short sleeps without the GIL, and a look at Python's signals between them.
-    fn wait_and_take(&self, py: Python<'_>, how: Claim, wait: Duration) -> PyResult<Vec<Held>> {
+    fn wait_and_take(&self, py: Python<'_>, how: &Claim, wait: Duration) -> PyResult<Vec<Held>> {
         let started = Instant::now();
         loop {
             let left = wait.saturating_sub(started.elapsed());

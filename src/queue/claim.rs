@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::{Queue, Session, random};
+use super::{Queue, Session, draw};
 use crate::error::{Error, Result};
 use crate::heartbeat::Beat;
 use crate::item::{Item, Receipt};
 use crate::lease;
-use crate::outcome::{Ending, Settled, decide};
-use crate::sqlite::{self, Expired, Grant, Place, Tx};
+use crate::outcome::{Ending, Settled};
+use crate::sqlite::{self, Attention, Claimed, Grant, Place, Tx};
 use crate::wake::LONGEST_NAP;
 
 /// How many rows one claim brings in; the rest is left to the next claims.
@@ -20,16 +20,27 @@ const EXPIRED_AT_A_TIME: usize = 16;
 const LOOK_AHEAD_MS: u64 = 1_000;
 
 /// How to claim.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Claim {
     pub limit: usize,
     /// `None`: the queue's.
     pub lease_ms: Option<i64>,
+    pub from: From,
+}
+
+/// Where to claim from.
+#[derive(Clone, Debug, Default)]
+pub enum From {
+    #[default]
+    Queue,
+    Group(String),
+    /// Everything pending of one group that is free, in order.
+    WholeGroup,
 }
 
 impl Default for Claim {
     fn default() -> Self {
-        Self { limit: 1, lease_ms: None }
+        Self { limit: 1, lease_ms: None, from: From::Queue }
     }
 }
 
@@ -37,6 +48,7 @@ impl Default for Claim {
 pub struct Held {
     pub item: Item,
     receipt: Receipt,
+    batch: Option<i64>,
     /// What the heartbeat renews for; `extend` may have made it longer.
     lease_ms: Arc<AtomicI64>,
     is_kept: AtomicBool,
@@ -81,6 +93,20 @@ impl Held {
         self.receipt
     }
 
+    /// The claim as its row has it.
+    pub(super) fn claimed(&self) -> Claimed {
+        Claimed {
+            fence: self.receipt.into(),
+            retries: self.item.retries,
+            max_retries: self.item.max_retries,
+            worker: self.item.worker.clone(),
+            started_at: self.item.started_at.clone(),
+            cancelled: false,
+            group: self.item.group.clone(),
+            batch: self.batch,
+        }
+    }
+
     /// A second end of the same claim is refused, but the claim was not lost to anybody.
     pub(super) fn note_settled(&self, settled: Settled) {
         if settled != Settled::Lost {
@@ -104,7 +130,7 @@ pub(super) struct Taken {
 
 impl Queue {
     /// Takes up to `limit` items; none when nothing is due.
-    pub fn claim(&self, how: Claim) -> Result<Vec<Held>> {
+    pub fn claim(&self, how: &Claim) -> Result<Vec<Held>> {
         loop {
             let taken = self.write_lightly(|tx| self.take(tx, how))?;
             if !taken.items.is_empty() || !taken.unfinished {
@@ -114,11 +140,12 @@ impl Queue {
     }
 
     /// Claims if there seems to be something, else sleeps a little: one turn of a wait that can be interrupted.
-    pub fn claim_or_nap(&self, how: Claim, limit: Duration) -> Result<Vec<Held>> {
+    pub fn claim_or_nap(&self, how: &Claim, limit: Duration) -> Result<Vec<Held>> {
         let session = self.session()?;
         let seen = session.database.bell().count();
         let attention = session.database.attention(self.name(), self.options.clock.now(), self.options.lease_ms)?;
-        if attention.ready || attention.due || attention.expired || self.is_time_to_look_ahead(&session) {
+        let promising = attention.ready || attention.due || attention.expired || self.is_time_to_look_ahead(&session);
+        if promising && !attention.paused {
             let items = self.claim(how)?;
             if !items.is_empty() {
                 return Ok(items);
@@ -128,39 +155,63 @@ impl Queue {
         Ok(Vec::new())
     }
 
-    pub(super) fn take(&self, tx: &Tx, how: Claim) -> Result<Taken> {
-        let unfinished = self.bring_in(tx)?;
-        let lease_ms = how.lease_ms.unwrap_or(self.options.lease_ms);
-        let worker = self.worker_name();
+    pub(super) fn take(&self, tx: &Tx, how: &Claim) -> Result<Taken> {
+        let attention = tx.attention(self.name(), self.options.lease_ms)?;
+        if attention.paused {
+            return Ok(Taken { items: Vec::new(), unfinished: false });
+        }
+        let unfinished = self.bring_in(tx, attention)?;
+        let whole_group = match how.from {
+            From::WholeGroup => tx.next_group(self.name())?,
+            From::Queue | From::Group(_) => None,
+        };
+        let batch = if whole_group.is_some() { Some(draw()?) } else { None };
         let mut items = Vec::new();
         while items.len() < how.limit {
-            // A token is never negative, so that it reads as a plain number in every tool.
-            let token = (random()? >> 1) as i64;
-            let Some(item) = tx.claim(self.name(), &Grant { token, lease_ms, worker: &worker })? else { break };
-            let receipt = Receipt { id: item.id, attempt: item.attempt, token };
-            if let Some(damage) = item.damage.clone() {
-                let ending = Ending::Failed { error: damage, retry_in: None, give_up: true };
-                let (verdict, _) = decide(ending, &self.allowance(item.retries, item.max_retries), tx.now(), 0.0);
-                tx.settle(self.name(), &receipt.into(), &verdict)?;
-                continue;
+            let next = match (&how.from, &whole_group) {
+                (From::Queue, _) => tx.next(self.name())?,
+                (From::Group(group), _) => tx.next_in_group(self.name(), group)?,
+                (From::WholeGroup, Some(group)) => tx.next_of_batch(self.name(), group)?,
+                (From::WholeGroup, None) => None,
+            };
+            let Some(id) = next else { break };
+            if let Some(held) = self.take_one(tx, id, how, batch)? {
+                items.push(held);
             }
-            items.push(Held {
-                item,
-                receipt,
-                lease_ms: Arc::new(AtomicI64::new(lease_ms)),
-                is_kept: AtomicBool::new(false),
-                place: self.place.clone(),
-                lost: Arc::default(),
-                settled: OnceLock::new(),
-                generation: sqlite::generation(),
-            });
         }
         Ok(Taken { items, unfinished })
     }
 
+    /// Claims one item. A row that cannot be read as what it says it is fails at once, with its raw text kept.
+    fn take_one(&self, tx: &Tx, id: i64, how: &Claim, batch: Option<i64>) -> Result<Option<Held>> {
+        let lease_ms = how.lease_ms.unwrap_or(self.options.lease_ms);
+        let token = draw()?;
+        let Some(mut item) = tx.claim(id, &Grant { token, lease_ms, worker: &self.worker_name(), batch })? else {
+            return Ok(None);
+        };
+        let damage = item.damage.take();
+        let held = Held {
+            receipt: Receipt { id: item.id, attempt: item.attempt, token },
+            item,
+            batch,
+            lease_ms: Arc::new(AtomicI64::new(lease_ms)),
+            is_kept: AtomicBool::new(false),
+            place: self.place.clone(),
+            lost: Arc::default(),
+            settled: OnceLock::new(),
+            generation: sqlite::generation(),
+        };
+        match damage {
+            None => Ok(Some(held)),
+            Some(error) => {
+                self.end(tx, &held.claimed(), Ending::Failed { error, retry_in: None, give_up: true })?;
+                Ok(None)
+            }
+        }
+    }
+
     /// Small, bounded steps: due items join the order, expired claims are taken back. Says whether some are left.
-    fn bring_in(&self, tx: &Tx) -> Result<bool> {
-        let attention = tx.attention(self.name(), self.options.lease_ms)?;
+    fn bring_in(&self, tx: &Tx, attention: Attention) -> Result<bool> {
         let due = if attention.due { tx.bring_in_due(self.name(), DUE_AT_A_TIME)? } else { 0 };
         let mut expired = Vec::new();
         if attention.expired {
@@ -169,14 +220,15 @@ impl Queue {
         let ahead = self.look_ahead(tx)?;
         let unfinished = due >= DUE_AT_A_TIME || expired.len() >= EXPIRED_AT_A_TIME || ahead.len() == EXPIRED_AT_A_TIME;
         for claim in expired.into_iter().chain(ahead) {
-            self.take_back(tx, claim)?;
+            let worker = claim.worker.clone();
+            self.end(tx, &claim, Ending::Lost { worker })?;
         }
         Ok(unfinished)
     }
 
     /// Claims that a clock that went back would hold too long. Finding them means walking all claims, so it is not
     /// done for every one of them.
-    fn look_ahead(&self, tx: &Tx) -> Result<Vec<Expired>> {
+    fn look_ahead(&self, tx: &Tx) -> Result<Vec<Claimed>> {
         let session = self.session()?;
         if !self.is_time_to_look_ahead(&session) {
             return Ok(Vec::new());
@@ -191,13 +243,6 @@ impl Queue {
     fn is_time_to_look_ahead(&self, session: &Session) -> bool {
         let last = session.looked_ahead_at.load(Ordering::Relaxed);
         self.options.clock.now().ms().abs_diff(last) >= LOOK_AHEAD_MS
-    }
-
-    fn take_back(&self, tx: &Tx, claim: Expired) -> Result<()> {
-        let ending = Ending::Lost { worker: claim.worker };
-        let (verdict, _) = decide(ending, &self.allowance(claim.retries, claim.max_retries), tx.now(), 0.0);
-        tx.settle(self.name(), &claim.fence, &verdict)?;
-        Ok(())
     }
 
     fn worker_name(&self) -> String {
@@ -223,11 +268,23 @@ impl Queue {
         if held.is_known_lost() || held.is_settled() {
             return Ok(held.is_known_lost());
         }
-        let holds = self.session()?.database.holds(self.name(), held.receipt)?;
-        if !holds {
+        let gone = self.session()?.database.holds(self.name(), held.receipt)?.is_none();
+        if gone {
             held.note_lost();
         }
-        Ok(!holds)
+        Ok(gone)
+    }
+
+    /// Whether the item was cancelled while it was held.
+    pub fn is_cancelled(&self, held: &Held) -> Result<bool> {
+        if held.is_inherited() || held.is_settled() {
+            return Ok(false);
+        }
+        if self.session()?.database.holds(self.name(), held.receipt)? == Some(true) {
+            return Ok(true);
+        }
+        let row = self.get(held.item.id)?;
+        Ok(row.is_some_and(|item| item.status == "cancelled" && item.attempt == held.item.attempt))
     }
 
     /// A receipt says nothing about the items of another file or queue.

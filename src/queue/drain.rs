@@ -84,7 +84,7 @@ impl Drain {
                 if !worker::is_ours(tx, &lease::key(queue.name()), &hold)? {
                     return Ok((None, outcome));
                 }
-                let taken = queue.take(tx, Claim::default())?;
+                let taken = queue.take(tx, &Claim::default())?;
                 if taken.items.is_empty() && !taken.unfinished {
                     queue.drop_worker_lease(tx, &hold)?;
                 }

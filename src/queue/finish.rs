@@ -3,8 +3,11 @@
 use super::claim::Held;
 use super::{Queue, dice};
 use crate::error::Result;
-use crate::outcome::{Ending, Settled, decide};
-use crate::sqlite::Tx;
+use crate::outcome::{Ending, Settled, Verdict, decide};
+use crate::sqlite::{Claimed, Note, Tx};
+
+/// How many attempts of an item the history keeps.
+const ATTEMPTS_KEPT: i64 = 20;
 
 impl Queue {
     /// `false` when the claim was lost; nothing is changed then.
@@ -69,10 +72,56 @@ impl Queue {
         if held.is_inherited() {
             return Ok(Settled::Lost);
         }
-        let allowance = self.allowance(held.item.retries, held.item.max_retries);
+        self.end(tx, &held.claimed(), ending)
+    }
+
+    /// Decides what becomes of a claim and records it, only if its receipt is still good. What was taken as part of a
+    /// batch and does not end well gives the rest of the batch back, so that order is kept.
+    pub(super) fn end(&self, tx: &Tx, claim: &Claimed, ending: Ending) -> Result<Settled> {
+        let was_lost = matches!(ending, Ending::Lost { .. });
+        let allowance = self.allowance(claim.retries, claim.max_retries);
         let (verdict, settled) = decide(ending, &allowance, tx.now(), dice()?);
-        let took_effect = tx.settle(self.name(), &held.receipt().into(), &verdict)?;
-        Ok(if took_effect { settled } else { Settled::Lost })
+        let (word, error) = match &verdict {
+            Verdict::Done { .. } => (settled.as_str(), None),
+            Verdict::Pending { error, .. } if was_lost => (Settled::Lost.as_str(), error.as_deref()),
+            Verdict::Failed { error, .. } if was_lost => (Settled::Lost.as_str(), Some(error.as_str())),
+            Verdict::Pending { error, .. } => (settled.as_str(), error.as_deref()),
+            Verdict::Failed { error, .. } => (settled.as_str(), Some(error.as_str())),
+        };
+        if !claim.cancelled && tx.settle(self.name(), &claim.fence, &verdict, claim.worker.as_deref())? {
+            if settled != Settled::Done {
+                self.note(tx, claim, word, error)?;
+                self.give_back_rest(tx, claim)?;
+            }
+            return Ok(settled);
+        }
+        if tx.settle_cancelled(self.name(), &claim.fence)? {
+            self.note(tx, claim, "cancelled", None)?;
+            self.give_back_rest(tx, claim)?;
+        }
+        Ok(Settled::Lost)
+    }
+
+    fn note(&self, tx: &Tx, claim: &Claimed, ending: &str, error: Option<&str>) -> Result<()> {
+        let note = Note {
+            item: claim.fence.id,
+            attempt: claim.fence.attempt(),
+            ending,
+            worker: claim.worker.as_deref(),
+            started_at: claim.started_at.as_deref(),
+            error,
+        };
+        tx.note(&note, ATTEMPTS_KEPT)
+    }
+
+    fn give_back_rest(&self, tx: &Tx, claim: &Claimed) -> Result<()> {
+        let (Some(group), Some(batch)) = (&claim.group, claim.batch) else { return Ok(()) };
+        for later in tx.rest_of_batch(self.name(), group, batch, claim.fence.id)? {
+            // Each is on its own now; the first of them must not give the others back once more.
+            let alone = Claimed { batch: None, ..later };
+            self.end(tx, &alone, Ending::Released { delay: 0 })?;
+        }
+        Ok(())
     }
 
     /// Only once the commit is through: an undone transaction has settled nothing.

@@ -2,7 +2,7 @@
 
 use super::Queue;
 use crate::error::Result;
-use crate::item::{Counts, Item, Status};
+use crate::item::{Attempt, Counts, GroupCounts, Item, Status};
 use crate::sqlite::Page;
 
 /// Which items to list.
@@ -43,6 +43,21 @@ impl Queue {
 
     /// Items that wait or are being worked on.
     pub fn pending(&self) -> Result<i64> {
-        self.session()?.database.pending(self.name())
+        Ok(self.counts()?.unfinished())
+    }
+
+    /// The newest item with this key.
+    pub fn get_by_key(&self, key: &str) -> Result<Option<Item>> {
+        self.session()?.database.get_by_key(self.name(), key)
+    }
+
+    /// How an item's attempts ended, oldest first.
+    pub fn history(&self, id: i64) -> Result<Vec<Attempt>> {
+        self.session()?.database.history(self.name(), id)
+    }
+
+    /// Unfinished items of each group.
+    pub fn group_counts(&self) -> Result<Vec<GroupCounts>> {
+        self.session()?.database.group_counts(self.name())
     }
 }

@@ -8,7 +8,7 @@ mod look;
 mod put;
 mod worker;
 
-pub use claim::{Claim, Held};
+pub use claim::{Claim, From, Held};
 pub use drain::{Drain, Step};
 pub use look::Filter;
 
@@ -52,6 +52,10 @@ pub struct Options {
     pub patience: Duration,
     /// Who claims, for people to read; by default host and process.
     pub worker: Option<String>,
+    /// How many items of one group may run at once; `None`: what the file says, else one.
+    pub group_limit: Option<u32>,
+    /// How many items may wait.
+    pub max_pending: Option<i64>,
     pub clock: Clock,
 }
 
@@ -66,6 +70,8 @@ impl Default for Options {
             max_bytes: 64 * 1024 * 1024,
             patience: Duration::from_secs(30),
             worker: None,
+            group_limit: None,
+            max_pending: None,
             clock: Clock::system(),
         }
     }
@@ -121,7 +127,11 @@ impl Queue {
         options.check()?;
         let place = Place::resolve(path)?;
         let session = Session::open(&place, options.patience)?;
-        Ok(Arc::new(Self { options, place, session: ArcSwapOption::from_pointee(session) }))
+        let queue = Arc::new(Self { options, place, session: ArcSwapOption::from_pointee(session) });
+        if let Some(limit) = queue.options.group_limit {
+            queue.settle_group_limit(limit)?;
+        }
+        Ok(queue)
     }
 
     pub fn name(&self) -> &str {
@@ -212,6 +222,11 @@ impl Queue {
 /// A number nobody else has drawn.
 fn random() -> Result<u64> {
     getrandom::u64().map_err(|error| Error::Storage(format!("the operating system gave no random number: {error}")))
+}
+
+/// A token: never negative, so that it reads as a plain number in every tool.
+fn draw() -> Result<i64> {
+    Ok((random()? >> 1) as i64)
 }
 
 /// A throw in 0..1 for the back-off's jitter.

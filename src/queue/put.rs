@@ -1,9 +1,18 @@
-//! Putting items in: enqueue, one or many.
+//! Putting items in: enqueue, one or many, each at most once per key.
+
+use sha2::{Digest, Sha256};
 
 use super::Queue;
 use crate::error::{Error, Result};
-use crate::item::{NewItem, When};
-use crate::sqlite::NewRow;
+use crate::item::{Key, KeyName, NewItem, OnDuplicate, Stored, When};
+use crate::sqlite::{NewRow, Tx};
+
+/// An item ready to be written once the clock is read.
+struct Prepared {
+    row: NewRow,
+    when: When,
+    key: Option<Key>,
+}
 
 impl Queue {
     /// Adds one item and returns its id. When it returns, the item is on disk.
@@ -13,31 +22,55 @@ impl Queue {
 
     /// Adds all items or none, in one transaction.
     pub fn enqueue_many(&self, items: Vec<NewItem>) -> Result<Vec<i64>> {
-        let mut rows = items.into_iter().map(|item| self.row(item)).collect::<Result<Vec<_>>>()?;
-        if rows.is_empty() {
+        let prepared = items.into_iter().map(|item| self.prepare(item)).collect::<Result<Vec<_>>>()?;
+        if prepared.is_empty() {
             self.session()?;
             return Ok(Vec::new());
         }
         let ids = self.write(|tx| {
-            rows.iter_mut()
-                .map(|(row, when)| {
-                    row.run_at = match *when {
-                        When::Now => None,
-                        When::After(delay) => (delay > 0).then(|| tx.now().plus(delay)),
-                        When::At(at) => (at > tx.now().ms()).then_some(at),
-                    };
-                    tx.enqueue(self.name(), row)
-                })
-                .collect::<Result<Vec<_>>>()
+            let ids = prepared.into_iter().map(|item| self.put(tx, item)).collect::<Result<Vec<_>>>()?;
+            self.check_room(tx)?;
+            Ok(ids)
         })?;
         self.ring();
         Ok(ids)
     }
 
+    fn put(&self, tx: &Tx, item: Prepared) -> Result<i64> {
+        let Prepared { mut row, when, key } = item;
+        row.run_at = match when {
+            When::Now => None,
+            When::After(delay) => (delay > 0).then(|| tx.now().plus(delay)),
+            When::At(at) => (at > tx.now().ms()).then_some(at),
+        };
+        if let (Some(name), Some(key)) = (row.key.clone(), key) {
+            row.key_until = key.ttl_ms.map(|ttl| tx.now().plus(ttl));
+            let since = key.ttl_ms.map(|ttl| tx.now().ms().saturating_sub(ttl));
+            if let Some((id, status)) = tx.find_key(self.name(), &name, since)? {
+                return match key.on_duplicate {
+                    OnDuplicate::Return => Ok(id),
+                    OnDuplicate::Replace if status == "pending" && tx.replace(id, &row)? => Ok(id),
+                    OnDuplicate::Raise | OnDuplicate::Replace => Err(Error::Duplicate { key: name, id }),
+                };
+            }
+        }
+        tx.enqueue(self.name(), &row)
+    }
+
+    fn check_room(&self, tx: &Tx) -> Result<()> {
+        let Some(limit) = self.options.max_pending else { return Ok(()) };
+        let pending = tx.counts(self.name())?.pending;
+        if pending > limit { Err(Error::Full { pending, limit }) } else { Ok(()) }
+    }
+
     /// Everything that can be refused is refused here, before the lock is taken.
-    fn row(&self, item: NewItem) -> Result<(NewRow, When)> {
+    fn prepare(&self, item: NewItem) -> Result<Prepared> {
         self.check_size(item.content.size)?;
         self.check_size(item.headers.as_ref().map_or(0, String::len))?;
+        let key = item.key.as_ref().map(|key| match &key.name {
+            KeyName::Given(name) => name.clone(),
+            KeyName::ByContent => content_key(&item.content),
+        });
         let row = NewRow {
             content: item.content.text,
             content_type: item.content.kind,
@@ -48,12 +81,22 @@ impl Queue {
             run_at: None,
             max_retries: item.max_retries,
             headers: item.headers,
+            group: item.group,
+            key,
+            key_until: None,
         };
-        Ok((row, item.when))
+        Ok(Prepared { row, when: item.when, key: item.key })
     }
 
     pub(super) fn check_size(&self, size: usize) -> Result<()> {
         let limit = self.options.max_bytes;
         if size > limit { Err(Error::TooLarge { size, limit }) } else { Ok(()) }
     }
+}
+
+/// The same content of the same type has the same key.
+fn content_key(content: &Stored) -> String {
+    let digest = Sha256::new().chain_update(content.kind).chain_update([0]).chain_update(&content.text).finalize();
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
 }

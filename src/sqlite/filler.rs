@@ -24,8 +24,8 @@ pub fn processing(lease_ms: i64, worker: &str) -> Filler {
     beside("processing".len() + TIME_TEXT + TOKEN + TIME_MS + integer(lease_ms) + worker.len())
 }
 
-pub fn finished(status: &str) -> Filler {
-    beside(status.len() + TIME_TEXT + TIME_TEXT)
+pub fn finished(status: &str, worker: Option<&str>) -> Filler {
+    beside(status.len() + TIME_TEXT + TIME_TEXT + worker.map_or(0, str::len))
 }
 
 fn beside(used: usize) -> Filler {
@@ -68,6 +68,6 @@ mod tests {
         let claimed = 10 + 23 + 8 + 6 + 3 + worker.len() + sum(processing(60_000, worker));
         assert_eq!(claimed, 7 + sum(pending(None)));
         assert_eq!(claimed, 7 + 6 + sum(pending(Some(1_800_000_000_000))));
-        assert_eq!(claimed, 4 + 23 + 23 + sum(finished("done")));
+        assert_eq!(claimed, 4 + 23 + 23 + worker.len() + sum(finished("done", Some(worker))));
     }
 }

@@ -72,6 +72,7 @@ fn create_or_extend(connection: &Connection) -> Result<()> {
         connection.execute_batch(include_str!("migrations/0001_create.sql"))?;
     }
     connection.execute_batch(include_str!("migrations/0001_indexes.sql"))?;
+    connection.execute_batch(include_str!("migrations/0001_triggers.sql"))?;
     if !takes_lease(connection)? {
         connection.execute(statement!("lease_is_ours_set"), [])?;
     }

@@ -15,13 +15,13 @@ pub use fork::generation;
 pub use locks::{COMMIT_CHECK, FORK, LOCKS};
 
 use once_cell::unsync::OnceCell;
-use rusqlite::types::{Value as SqlValue, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::types::{FromSql, Value as SqlValue, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 use serde_json::{Map, Value};
 
 use crate::clock::Now;
 use crate::error::Result;
-use crate::item::{Content, Counts, Item, Receipt};
+use crate::item::{Attempt, Content, Counts, GroupCounts, Item, Receipt};
 use crate::outcome::Verdict;
 
 /// One statement, one file, one name.
@@ -43,6 +43,9 @@ pub struct NewRow {
     pub run_at: Option<i64>,
     pub max_retries: Option<u32>,
     pub headers: Option<String>,
+    pub group: Option<String>,
+    pub key: Option<String>,
+    pub key_until: Option<i64>,
 }
 
 /// What a claim writes on a row.
@@ -50,14 +53,23 @@ pub struct Grant<'a> {
     pub token: i64,
     pub lease_ms: i64,
     pub worker: &'a str,
+    /// What the claims of one `claim_group` have in common.
+    pub batch: Option<i64>,
 }
 
 /// What must still be true of a row for a claim's end to be recorded. A claim made by membox has no token.
 /// Its values are raw: another program may have written something that is no number, and the row must come back too.
 pub struct Fence {
-    id: i64,
+    pub id: i64,
     attempt: SqlValue,
     token: SqlValue,
+}
+
+impl Fence {
+    /// The attempt as a number, for the history.
+    pub fn attempt(&self) -> i64 {
+        if let SqlValue::Integer(number) = self.attempt { number } else { 0 }
+    }
 }
 
 impl From<Receipt> for Fence {
@@ -66,12 +78,26 @@ impl From<Receipt> for Fence {
     }
 }
 
-/// A claim whose holder is gone.
-pub struct Expired {
+/// A claim as its row has it.
+pub struct Claimed {
     pub fence: Fence,
     pub retries: u32,
     pub max_retries: Option<u32>,
     pub worker: Option<String>,
+    pub started_at: Option<String>,
+    pub cancelled: bool,
+    pub group: Option<String>,
+    pub batch: Option<i64>,
+}
+
+/// What is noted about the end of an attempt.
+pub struct Note<'a> {
+    pub item: i64,
+    pub attempt: i64,
+    pub ending: &'a str,
+    pub worker: Option<&'a str>,
+    pub started_at: Option<&'a str>,
+    pub error: Option<&'a str>,
 }
 
 /// What waits for a claim.
@@ -80,6 +106,7 @@ pub struct Attention {
     pub ready: bool,
     pub due: bool,
     pub expired: bool,
+    pub paused: bool,
 }
 
 /// Which items a page shows.
@@ -126,23 +153,74 @@ impl<'a> Tx<'a> {
             row.max_retries,
             row.headers,
             self.now_text(),
+            row.group,
+            row.key,
+            row.key_until,
             filler.0,
             filler.1,
         ])?;
         Ok(self.connection.last_insert_rowid())
     }
 
-    pub fn claim(&self, queue: &str, grant: &Grant) -> Result<Option<Item>> {
+    pub fn replace(&self, id: i64, row: &NewRow) -> Result<bool> {
+        let changed = self.connection.prepare_cached(statement!("replace"))?.execute(params![
+            id,
+            row.content,
+            row.content_type,
+            row.project,
+            row.source_path,
+            row.doc_date,
+            row.priority,
+            row.run_at,
+            row.max_retries,
+            row.headers,
+            row.group,
+            row.key_until
+        ])?;
+        Ok(changed == 1)
+    }
+
+    /// The item that has a key, and its status.
+    pub fn find_key(&self, queue: &str, key: &str, since: Option<i64>) -> Result<Option<(i64, String)>> {
+        let mut statement = self.connection.prepare_cached(statement!("find_key"))?;
+        let found = statement.query_row(params![queue, key, self.now.ms(), since], |row| {
+            Ok((row.get(0)?, text(row, 1)?.unwrap_or_default()))
+        });
+        Ok(found.optional()?)
+    }
+
+    pub fn next(&self, queue: &str) -> Result<Option<i64>> {
+        self.one(statement!("next"), params![queue])
+    }
+
+    pub fn next_in_group(&self, queue: &str, group: &str) -> Result<Option<i64>> {
+        self.one(statement!("next_in_group"), params![queue, group])
+    }
+
+    pub fn next_group(&self, queue: &str) -> Result<Option<String>> {
+        self.one(statement!("next_group"), params![queue])
+    }
+
+    pub fn next_of_batch(&self, queue: &str, group: &str) -> Result<Option<i64>> {
+        self.one(statement!("next_of_batch"), params![queue, group])
+    }
+
+    fn one<T: FromSql>(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Option<T>> {
+        Ok(self.connection.prepare_cached(sql)?.query_row(values, |row| row.get(0)).optional()?)
+    }
+
+    pub fn claim(&self, id: i64, grant: &Grant) -> Result<Option<Item>> {
         let until = self.now.plus(grant.lease_ms);
         let mut statement = self.connection.prepare_cached(statement!("claim"))?;
         let filler = filler::processing(grant.lease_ms, grant.worker);
         let mut rows = statement.query(params![
-            queue,
+            id,
             grant.token,
             until,
             grant.lease_ms,
             grant.worker,
             self.now_text(),
+            grant.batch,
             filler.0,
             filler.1
         ])?;
@@ -150,6 +228,12 @@ impl<'a> Tx<'a> {
         // An UPDATE … RETURNING takes effect when it has been stepped to its end.
         while rows.next()?.is_some() {}
         Ok(item)
+    }
+
+    pub fn rest_of_batch(&self, queue: &str, group: &str, batch: i64, after: i64) -> Result<Vec<Claimed>> {
+        let mut statement = self.connection.prepare_cached(statement!("rest_of_batch"))?;
+        let rows = statement.query_map(params![queue, group, batch, after], read_claimed)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     pub fn attention(&self, queue: &str, lease_ms: i64) -> Result<Attention> {
@@ -162,20 +246,20 @@ impl<'a> Tx<'a> {
         Ok(statement.execute(params![queue, self.now.ms(), limit as i64, filler.0, filler.1])?)
     }
 
-    pub fn expired(&self, queue: &str, lease_ms: i64, limit: usize) -> Result<Vec<Expired>> {
+    pub fn expired(&self, queue: &str, lease_ms: i64, limit: usize) -> Result<Vec<Claimed>> {
         let mut statement = self.connection.prepare_cached(statement!("expired"))?;
-        let rows = statement.query_map(params![queue, self.now.ms(), lease_ms, limit as i64], read_expired)?;
+        let rows = statement.query_map(params![queue, self.now.ms(), lease_ms, limit as i64], read_claimed)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    pub fn ahead(&self, queue: &str, lease_ms: i64, limit: usize) -> Result<Vec<Expired>> {
+    pub fn ahead(&self, queue: &str, lease_ms: i64, limit: usize) -> Result<Vec<Claimed>> {
         let mut statement = self.connection.prepare_cached(statement!("ahead"))?;
-        let rows = statement.query_map(params![queue, self.now.ms(), lease_ms, limit as i64], read_expired)?;
+        let rows = statement.query_map(params![queue, self.now.ms(), lease_ms, limit as i64], read_claimed)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Writes the verdict if the receipt is still good, and says whether it was.
-    pub fn settle(&self, queue: &str, fence: &Fence, verdict: &Verdict) -> Result<bool> {
+    pub fn settle(&self, queue: &str, fence: &Fence, verdict: &Verdict, worker: Option<&str>) -> Result<bool> {
         let finished = self.now_text();
         let (status, retries, error, result, run_at, finished, gave_up) = match verdict {
             Verdict::Done { result } => ("done", None, None, result.as_deref(), None, Some(finished), false),
@@ -186,7 +270,7 @@ impl<'a> Tx<'a> {
                 ("failed", Some(*retries), Some(error.as_str()), None, None, Some(finished), *gave_up)
             }
         };
-        let filler = if status == "pending" { filler::pending(run_at) } else { filler::finished(status) };
+        let filler = if status == "pending" { filler::pending(run_at) } else { filler::finished(status, worker) };
         let changed = self.connection.prepare_cached(statement!("settle"))?.execute(params![
             fence.id,
             queue,
@@ -205,6 +289,33 @@ impl<'a> Tx<'a> {
         Ok(changed == 1)
     }
 
+    /// Lets a claim that was cancelled while it ran come to rest, and says whether it was one.
+    pub fn settle_cancelled(&self, queue: &str, fence: &Fence) -> Result<bool> {
+        let mut statement = self.connection.prepare_cached(statement!("settle_cancelled"))?;
+        let values = params![fence.id, queue, fence.attempt, fence.token, self.now_text()];
+        Ok(statement.execute(values)? == 1)
+    }
+
+    pub fn note(&self, note: &Note, kept: i64) -> Result<()> {
+        self.connection.prepare_cached(statement!("history_add"))?.execute(params![
+            note.item,
+            note.attempt,
+            note.ending,
+            note.worker,
+            note.started_at,
+            self.now_text(),
+            note.error
+        ])?;
+        if note.attempt > kept {
+            self.connection.prepare_cached(statement!("history_trim"))?.execute(params![
+                note.item,
+                note.attempt,
+                kept
+            ])?;
+        }
+        Ok(())
+    }
+
     pub fn extend(&self, queue: &str, receipt: Receipt, lease_ms: i64) -> Result<bool> {
         let until = self.now.plus(lease_ms);
         let changed = self.connection.prepare_cached(statement!("extend"))?.execute(params![
@@ -218,9 +329,70 @@ impl<'a> Tx<'a> {
         Ok(changed == 1)
     }
 
-    pub fn retry_failed(&self, queue: &str, for_all: Option<u32>, otherwise: u32) -> Result<usize> {
+    pub fn retry_failed(
+        &self,
+        queue: &str,
+        for_all: Option<u32>,
+        otherwise: u32,
+        run_at: Option<i64>,
+    ) -> Result<usize> {
         let mut statement = self.connection.prepare_cached(statement!("retry_failed"))?;
-        Ok(statement.execute(params![queue, for_all, otherwise])?)
+        Ok(statement.execute(params![queue, for_all, otherwise, run_at])?)
+    }
+
+    pub fn cancel(&self, queue: &str, id: i64) -> Result<bool> {
+        let mut statement = self.connection.prepare_cached(statement!("cancel"))?;
+        Ok(statement.execute(params![id, queue, self.now_text()])? == 1)
+    }
+
+    pub fn cancel_running(&self, queue: &str, id: i64) -> Result<bool> {
+        Ok(self.connection.prepare_cached(statement!("cancel_running"))?.execute(params![id, queue])? == 1)
+    }
+
+    pub fn run_now(&self, queue: &str, id: i64) -> Result<bool> {
+        Ok(self.connection.prepare_cached(statement!("run_now"))?.execute(params![id, queue])? == 1)
+    }
+
+    pub fn replay(&self, queue: &str, id: i64) -> Result<Option<i64>> {
+        let mut statement = self.connection.prepare_cached(statement!("replay"))?;
+        let made = statement.execute(params![id, queue, self.now_text()])? == 1;
+        Ok(made.then(|| self.connection.last_insert_rowid()))
+    }
+
+    pub fn purge(&self, queue: &str, status: &str, limit: usize) -> Result<usize> {
+        let mut statement = self.connection.prepare_cached(statement!("purge"))?;
+        Ok(statement.execute(params![queue, status, limit as i64])?)
+    }
+
+    pub fn prune(&self, queue: &str, status: &str, before: &str, ids: std::ops::Range<i64>) -> Result<usize> {
+        let mut statement = self.connection.prepare_cached(statement!("prune"))?;
+        Ok(statement.execute(params![queue, status, before, self.now.ms(), ids.start, ids.end])?)
+    }
+
+    pub fn last_id(&self) -> Result<i64> {
+        Ok(self.connection.prepare_cached(statement!("last_id"))?.query_row([], |row| row.get(0))?)
+    }
+
+    pub fn counts(&self, queue: &str) -> Result<Counts> {
+        counts(self.connection, queue)
+    }
+
+    pub fn setting(&self, key: &str) -> Result<Option<String>> {
+        self.one(statement!("setting"), params![key])
+    }
+
+    pub fn set_setting(&self, key: &str, value: &str) -> Result<()> {
+        self.connection.prepare_cached(statement!("setting_set"))?.execute(params![key, value])?;
+        Ok(())
+    }
+
+    pub fn clear_setting(&self, key: &str) -> Result<bool> {
+        Ok(self.connection.prepare_cached(statement!("setting_clear"))?.execute(params![key])? == 1)
+    }
+
+    pub fn groups_moved(&self, queue: &str) -> Result<()> {
+        self.connection.prepare_cached(statement!("groups_moved"))?.execute(params![queue])?;
+        Ok(())
     }
 
     pub fn retry(&self, queue: &str, id: i64) -> Result<bool> {
@@ -251,10 +423,12 @@ impl<'a> Tx<'a> {
 
 /// What can be asked beside the writer.
 impl Database {
-    pub fn holds(&self, queue: &str, receipt: Receipt) -> Result<bool> {
+    /// `None` when the receipt is stale, else whether its item was cancelled.
+    pub fn holds(&self, queue: &str, receipt: Receipt) -> Result<Option<bool>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(statement!("holds"))?;
-            Ok(statement.query_row(params![receipt.id, queue, receipt.attempt, receipt.token], |row| row.get(0))?)
+            let values = params![receipt.id, queue, receipt.attempt, receipt.token];
+            Ok(statement.query_row(values, |row| row.get(0)).optional()?)
         })
     }
 
@@ -262,6 +436,48 @@ impl Database {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(statement!("get"))?;
             Ok(statement.query_row(params![id, queue], read_item).optional()?)
+        })
+    }
+
+    pub fn get_by_key(&self, queue: &str, key: &str) -> Result<Option<Item>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(statement!("get_by_key"))?;
+            Ok(statement.query_row(params![key, queue], read_item).optional()?)
+        })
+    }
+
+    pub fn history(&self, queue: &str, id: i64) -> Result<Vec<Attempt>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(statement!("history"))?;
+            let rows = statement.query_map(params![id, queue], |row| {
+                Ok(Attempt {
+                    attempt: integer(row, 0)?.unwrap_or(0),
+                    ending: text(row, 1)?.unwrap_or_default(),
+                    worker: text(row, 2)?,
+                    started_at: text(row, 3)?,
+                    ended_at: text(row, 4)?,
+                    error: text(row, 5)?,
+                })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    pub fn group_counts(&self, queue: &str) -> Result<Vec<GroupCounts>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(statement!("group_counts"))?;
+            let rows = statement.query_map(params![queue], |row| {
+                let group = text(row, 0)?.unwrap_or_default();
+                Ok(GroupCounts { group, pending: row.get(1)?, processing: row.get(2)? })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    pub fn setting(&self, key: &str) -> Result<Option<String>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(statement!("setting"))?;
+            Ok(statement.query_row(params![key], |row| row.get(0)).optional()?)
         })
     }
 
@@ -284,26 +500,11 @@ impl Database {
     }
 
     pub fn counts(&self, queue: &str) -> Result<Counts> {
-        self.read(|connection| {
-            let mut statement = connection.prepare_cached(statement!("counts"))?;
-            let mut rows = statement.query(params![queue])?;
-            let mut counts = Counts::default();
-            while let Some(row) = rows.next()? {
-                counts.add(&text(row, 0)?.unwrap_or_default(), row.get(1)?);
-            }
-            Ok(counts)
-        })
+        self.read(|connection| counts(connection, queue))
     }
 
     pub fn attention(&self, queue: &str, now: Now, lease_ms: i64) -> Result<Attention> {
         self.read(|connection| attention(connection, queue, now, lease_ms))
-    }
-
-    pub fn pending(&self, queue: &str) -> Result<i64> {
-        self.read(|connection| {
-            let mut statement = connection.prepare_cached(statement!("pending"))?;
-            Ok(statement.query_row(params![queue], |row| row.get(0))?)
-        })
     }
 
     pub fn worker_lease(&self, key: &str) -> Result<Option<String>> {
@@ -311,10 +512,25 @@ impl Database {
     }
 }
 
+fn counts(connection: &Connection, queue: &str) -> Result<Counts> {
+    let mut statement = connection.prepare_cached(statement!("counts"))?;
+    let counts = statement.query_row(params![queue], |row| {
+        Ok(Counts {
+            pending: row.get(0)?,
+            processing: row.get(1)?,
+            done: row.get(2)?,
+            failed: row.get(3)?,
+            blocked: row.get(4)?,
+            cancelled: row.get(5)?,
+        })
+    });
+    Ok(counts.optional()?.unwrap_or_default())
+}
+
 fn attention(connection: &Connection, queue: &str, now: Now, lease_ms: i64) -> Result<Attention> {
     let mut statement = connection.prepare_cached(statement!("attention"))?;
     Ok(statement.query_row(params![queue, now.ms(), lease_ms], |row| {
-        Ok(Attention { ready: row.get(0)?, due: row.get(1)?, expired: row.get(2)? })
+        Ok(Attention { ready: row.get(0)?, due: row.get(1)?, expired: row.get(2)?, paused: row.get(3)? })
     })?)
 }
 
@@ -324,12 +540,16 @@ fn worker_lease(connection: &Connection, shape: migrate::Shape, key: &str) -> Re
     Ok(statement.query_row(params![key], |row| text(row, 0)).optional()?.flatten())
 }
 
-fn read_expired(row: &Row) -> rusqlite::Result<Expired> {
-    Ok(Expired {
+fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
+    Ok(Claimed {
         fence: Fence { id: row.get(0)?, attempt: row.get(1)?, token: row.get(2)? },
         retries: small(row, 3)?.unwrap_or(0),
         max_retries: small(row, 4)?,
         worker: text(row, 5)?,
+        started_at: text(row, 6)?,
+        cancelled: integer(row, 7)? == Some(1),
+        group: text(row, 8)?,
+        batch: integer(row, 9)?,
     })
 }
 
@@ -369,6 +589,8 @@ fn read_item(row: &Row) -> rusqlite::Result<Item> {
         max_retries: small(row, 19)?,
         headers,
         result: text(row, 21)?,
+        group: text(row, 22)?,
+        key: text(row, 23)?,
     })
 }
 

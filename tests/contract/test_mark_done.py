@@ -14,7 +14,7 @@ def test_a_done_item_is_finished_and_nobodys(queue, item, clock):
     assert queue.mark_done(item) is True
     done = queue.get(item.id)
     assert (done.status, done.finished_at, done.result) == ("done", clock.now, None)
-    assert (done.worker, done.lease_until) == (None, None)
+    assert (done.worker, done.lease_until) == (item.worker, None)
     assert done.started_at == item.started_at
     assert queue.claim() is None
 

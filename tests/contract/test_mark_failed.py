@@ -21,7 +21,7 @@ def failed(queue, item, error="boom", **options):
 def test_without_a_policy_the_item_rests_as_failed(queue, item, clock):
     rested = failed(queue, item)
     assert (rested.status, rested.error, rested.retries, rested.finished_at) == ("failed", "boom", 1, clock.now)
-    assert (rested.worker, rested.lease_until, rested.run_at) == (None, None, None)
+    assert (rested.worker, rested.lease_until, rested.run_at) == (item.worker, None, None)
     clock.advance(10**6)
     assert queue.claim() is None
 

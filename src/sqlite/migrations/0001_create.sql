@@ -27,6 +27,10 @@ CREATE TABLE ingest_queue (
     dedup_key    TEXT,
     headers      TEXT,
     result       TEXT,
+    key_until    INTEGER,
+    behind       INTEGER NOT NULL DEFAULT 0,
+    batch        INTEGER,
+    cancelled    INTEGER NOT NULL DEFAULT 0,
     filler       BLOB NOT NULL DEFAULT (zeroblob(57)),
     filler2      BLOB NOT NULL DEFAULT (zeroblob(34)),
     content      TEXT NOT NULL

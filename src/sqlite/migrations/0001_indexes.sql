@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 
 -- Claimable rows, and only those, in the order of claims.
 CREATE INDEX ingest_queue_ready ON ingest_queue (queue, priority DESC, id)
-    WHERE status = 'pending' AND run_at IS NULL;
+    WHERE status = 'pending' AND run_at IS NULL AND behind = 0;
 
 -- Rows that wait for a time; the claim brings them into the order above when they are due.
 CREATE INDEX ingest_queue_delayed ON ingest_queue (queue, run_at)
@@ -19,12 +19,16 @@ CREATE INDEX ingest_queue_leases ON ingest_queue (queue, lease_until, lease_ms)
 CREATE INDEX ingest_queue_failed ON ingest_queue (queue, finished_at)
     WHERE status = 'failed';
 
--- A program that knows only membox's columns gives rows back without clearing the claim: the old holder's receipt
--- and lease must not live on.
-CREATE TRIGGER ingest_queue_unclaim AFTER UPDATE OF status ON ingest_queue
-    WHEN NEW.status = 'pending' AND NEW.claim_token IS NOT NULL
-BEGIN
-    UPDATE ingest_queue
-       SET claim_token = NULL, lease_until = NULL, lease_ms = NULL, worker = NULL
-     WHERE id = NEW.id;
-END;
+-- Rows of a group that have entered it, those in front of it, and those in work.
+CREATE INDEX ingest_queue_group ON ingest_queue (queue, group_key, id)
+    WHERE group_key IS NOT NULL AND status = 'pending' AND (run_at IS NULL OR attempt > 0);
+CREATE INDEX ingest_queue_front ON ingest_queue (queue, group_key, id)
+    WHERE group_key IS NOT NULL AND status = 'pending' AND behind = 0;
+CREATE INDEX ingest_queue_working ON ingest_queue (queue, group_key, id)
+    WHERE group_key IS NOT NULL AND status = 'processing';
+
+-- At most one unfinished item per queue and key; and finished ones, whose keys may be reserved for a while.
+CREATE UNIQUE INDEX ingest_queue_key ON ingest_queue (queue, dedup_key)
+    WHERE dedup_key IS NOT NULL AND status IN ('pending', 'processing', 'blocked');
+CREATE INDEX ingest_queue_keys ON ingest_queue (queue, dedup_key, id)
+    WHERE dedup_key IS NOT NULL;

@@ -1,7 +1,7 @@
--- What a claim made now would find: something ready, something due, something expired.
+-- What a claim made now would find: something ready, something due, something expired; and whether the queue is paused.
 -- ?1 queue ?2 now ?3 lease_ms of the queue
 SELECT EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_ready
-                WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL),
+                WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL AND behind = 0),
        EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_delayed
                 WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL AND run_at <= ?2)
     OR EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_delayed
@@ -11,4 +11,5 @@ SELECT EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_ready
     OR EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_leases
                 WHERE queue = ?1 AND status = 'processing' AND lease_until IS NULL
                   AND coalesce(unixepoch(started_at) * 1000 <= ?2 - ?3
-                               OR unixepoch(started_at) * 1000 > ?2 + 1000, 1))
+                               OR unixepoch(started_at) * 1000 > ?2 + 1000, 1)),
+       EXISTS (SELECT 1 FROM membox_queue_meta WHERE key = 'paused:' || ?1)

@@ -1,2 +1,2 @@
 -- How many items of a queue stand in each status. ?1 queue
-SELECT status, count(*) FROM ingest_queue WHERE queue = ?1 GROUP BY status
+SELECT pending, processing, done, failed, blocked, cancelled FROM membox_queue_counts WHERE queue = ?1

@@ -1,5 +1,5 @@
 -- One item. ?1 id ?2 queue
 SELECT id, queue, content, content_type, project, source_path, doc_date, status, retries, error, enqueued_at,
        started_at, finished_at, priority, run_at, attempt, claim_token, lease_until, worker, max_retries,
-       headers, result
+       headers, result, group_key, dedup_key
   FROM ingest_queue WHERE id = ?1 AND queue = ?2

@@ -1,10 +1,11 @@
--- Records what became of a claim, only for the holder of its receipt.
+-- Records what became of a claim, only for the holder of its receipt, and not for one that was cancelled meanwhile.
 -- ?1 id ?2 queue ?3 attempt ?4 token ?5 status ?6 retries or NULL ?7 error ?8 result ?9 run_at ?10 finished_at ?11 gave_up
 -- ?12, ?13 bytes of filler
 UPDATE ingest_queue
-   SET status = ?5, retries = coalesce(?6, retries), error = CASE ?5 WHEN 'done' THEN NULL ELSE coalesce(?7, error) END, result = ?8,
-       run_at = ?9, finished_at = ?10, gave_up = ?11,
+   SET status = ?5, retries = coalesce(?6, retries), error = CASE ?5 WHEN 'done' THEN NULL ELSE coalesce(?7, error) END,
+       result = ?8, run_at = ?9, finished_at = ?10, gave_up = ?11,
        started_at = CASE ?5 WHEN 'pending' THEN NULL ELSE started_at END,
-       claim_token = NULL, lease_until = NULL, lease_ms = NULL, worker = NULL,
+       worker = CASE ?5 WHEN 'pending' THEN NULL ELSE worker END,
+       claim_token = NULL, lease_until = NULL, lease_ms = NULL, batch = NULL,
        filler = zeroblob(?12), filler2 = zeroblob(?13)
- WHERE id = ?1 AND queue = ?2 AND status = 'processing' AND attempt IS ?3 AND claim_token IS ?4
+ WHERE id = ?1 AND queue = ?2 AND status = 'processing' AND attempt IS ?3 AND claim_token IS ?4 AND cancelled = 0

@@ -1,0 +1,127 @@
+"""What people do to items and queues: replay, run_now, purge, prune, pause, max_pending, history."""
+
+import pytest
+from membox_queue import NewItem, Queue, QueueFullError, Retry
+
+
+def test_replay_makes_a_copy_with_a_life_of_its_own(queue):
+    queue.enqueue({"a": 1}, project="p", priority=3, group="g", key="k", headers={"h": 1})
+    queue.mark_failed(queue.claim(), "no")
+    copy = queue.replay(1)
+    item = queue.get(copy)
+    assert (item.content, item.project, item.priority, item.group, item.headers) == ({"a": 1}, "p", 3, "g", {"h": 1})
+    assert (item.status, item.attempt, item.retries, item.key, item.error) == ("pending", 0, 0, None, None)
+    assert queue.replay(99) is None
+
+
+def test_run_now_lets_a_delayed_item_fall_due(queue):
+    queue.enqueue("x", delay=3600)
+    assert queue.run_now(1)
+    assert not queue.run_now(1)
+    assert queue.claim().content == "x"
+    assert not queue.run_now(1)
+
+
+def test_purge_removes_one_status_of_one_queue(queue, path):
+    queue.enqueue_many(["a", "b", "c"])
+    queue.mark_failed(queue.claim(), "no")
+    with Queue(path, "mail") as mail:
+        mail.enqueue("x")
+        assert queue.purge() == 1
+        assert queue.purge("pending") == 2
+        assert mail.pending() == 1
+
+
+def test_prune_removes_what_ended_long_ago_and_spares_the_rest(queue, clock):
+    queue.enqueue_many(["old", NewItem("keyed", key="k", key_ttl=7200), "failed", "new", "waiting"])
+    queue.mark_done_many(queue.claim_many(2))
+    queue.mark_failed(queue.claim(), "no")
+    clock.advance(3600)
+    queue.mark_done(queue.claim())
+    assert queue.prune(older_than=3000) == 1
+    assert [item.content for item in queue.items()] == ["keyed", "failed", "new", "waiting"]
+    assert queue.prune(older_than=3000, status="failed") == 1
+    with pytest.raises(ValueError, match="finished"):
+        queue.prune(older_than=0, status="pending")
+
+
+def test_many_rows_are_removed_in_steps(queue):
+    queue.enqueue_many(str(number) for number in range(2500))
+    assert queue.purge("pending") == 2500
+    assert queue.counts()["pending"] == 0
+
+
+def test_a_paused_queue_gives_nothing_in_any_process_until_it_is_resumed(queue, path):
+    queue.enqueue("x")
+    assert queue.pause()
+    assert not queue.pause()
+    with Queue(path) as other, Queue(path, "mail") as mail:
+        assert other.paused
+        assert other.claim() is None
+        assert other.claim(wait=0.01) is None
+        assert other.drain(lambda item: None).done == 0
+        mail.enqueue("x")
+        assert mail.claim() is not None
+        assert other.resume()
+    assert not queue.resume()
+    assert queue.claim().content == "x"
+
+
+def test_a_full_queue_refuses_and_takes_nothing_of_a_batch(path):
+    with Queue(path, max_pending=2) as queue:
+        queue.enqueue("one")
+        with pytest.raises(QueueFullError, match="may hold 2"):
+            queue.enqueue_many(["two", "three"])
+        queue.enqueue("two")
+        with pytest.raises(QueueFullError):
+            queue.enqueue("three")
+        queue.claim()
+        queue.enqueue("three")
+        assert queue.counts()["pending"] == 2
+
+
+def test_the_history_says_how_each_attempt_ended(path, clock):
+    with Queue(path, retry=Retry(max=9, base=0, jitter=0), worker="me") as queue:
+        queue.enqueue("x")
+        queue.mark_failed(queue.claim(), "first")
+        queue.release(queue.claim())
+        queue.claim(lease=10)
+        clock.advance(11)
+        queue.mark_failed(queue.claim(), "last", give_up=True)
+        queue.retry(1)
+        queue.mark_done(queue.claim())
+        history = queue.history(1)
+        assert [(entry.attempt, entry.ending, entry.worker) for entry in history] == [
+            (1, "postponed", "me"),
+            (2, "released", "me"),
+            (3, "lost", "me"),
+            (4, "failed", "me"),
+            (5, "done", "me"),
+        ]
+        assert [entry.error and entry.error[:5] for entry in history] == ["first", None, "the w", "last", None]
+        assert all(entry.started_at <= entry.ended_at for entry in history)
+        queue.delete(1)
+        assert queue.history(1) == []
+
+
+def test_the_history_is_bounded(path):
+    with Queue(path, retry=Retry(max=100, base=0, jitter=0)) as queue:
+        queue.enqueue("x")
+        for _ in range(30):
+            queue.mark_failed(queue.claim(), "no")
+        assert [entry.attempt for entry in queue.history(1)] == list(range(11, 31))
+
+
+def test_counts_follow_every_change_also_by_plain_sql(path, sql):
+    with Queue(path) as queue:
+        queue.enqueue_many(["a", "b", "c", "d"])
+        queue.mark_done(queue.claim())
+        queue.cancel(2)
+    sql(path, "INSERT INTO ingest_queue (content) VALUES ('e')")
+    sql(path, "UPDATE ingest_queue SET status = 'failed' WHERE id = 3")
+    sql(path, "UPDATE ingest_queue SET queue = 'mail' WHERE id = 4")
+    sql(path, "DELETE FROM ingest_queue WHERE id = 1")
+    with Queue(path) as queue, Queue(path, "mail") as mail:
+        expected = {"pending": 1, "processing": 0, "done": 0, "failed": 1, "blocked": 0, "cancelled": 1}
+        assert queue.counts() == expected
+        assert mail.counts()["pending"] == 1

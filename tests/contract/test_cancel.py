@@ -1,0 +1,63 @@
+"""cancel: pending items at once, running ones when their holder reports or their lease ends."""
+
+import pytest
+from membox_queue import NewItem, StaleClaimError
+
+
+def test_a_pending_item_is_cancelled_at_once(queue):
+    queue.enqueue("x", delay=60)
+    assert queue.cancel(1)
+    item = queue.get(1)
+    assert (item.status, item.cancelled) == ("cancelled", True)
+    assert item.finished_at is not None
+    assert not queue.cancel(1)
+    assert not queue.cancel(2)
+
+
+def test_a_running_item_tells_its_holder_and_refuses_its_receipt(queue):
+    queue.enqueue("x")
+    item = queue.claim()
+    assert not item.cancelled
+    assert queue.cancel(1)
+    assert item.cancelled
+    with pytest.raises(StaleClaimError, match="cancelled"):
+        item.check()
+    assert queue.get(1).status == "processing"
+    assert not queue.mark_done(item)
+    assert queue.get(1).status == "cancelled"
+    assert item.cancelled
+
+
+def test_a_cancelled_item_whose_holder_is_silent_comes_to_rest_with_its_lease(queue, clock):
+    queue.enqueue("x")
+    queue.claim(lease=10)
+    queue.cancel(1)
+    clock.advance(11)
+    assert queue.claim() is None
+    assert queue.get(1).status == "cancelled"
+
+
+def test_a_running_item_holds_its_group_until_it_comes_to_rest(queue):
+    queue.enqueue_many([NewItem("one", group="a"), NewItem("two", group="a")])
+    item = queue.claim()
+    queue.cancel(item.id)
+    assert queue.claim() is None
+    queue.mark_failed(item, "stopped")
+    assert queue.claim().content == "two"
+
+
+def test_a_cancelled_item_can_be_brought_back(queue):
+    queue.enqueue("x")
+    queue.cancel(1)
+    assert queue.retry_failed() == 0
+    assert queue.retry(1)
+    with queue.claim() as item:
+        assert not item.cancelled
+    assert queue.get(1).status == "done"
+
+
+def test_in_a_drain_it_is_reported_as_lost(queue):
+    queue.enqueue("x")
+    report = queue.drain(lambda item: queue.cancel(item.id))
+    assert (report.done, report.lost) == (0, 1)
+    assert queue.get(1).status == "cancelled"

@@ -1,0 +1,52 @@
+"""claim_group: all of one group, each with its receipt."""
+
+import pytest
+from membox_queue import NewItem
+
+
+@pytest.fixture
+def batch(queue):
+    queue.enqueue("free", priority=9)
+    queue.enqueue_many(NewItem(name, group=name[0]) for name in ("a1", "a2", "b1", "a3"))
+    return queue.claim_group()
+
+
+def contents(items):
+    return [item.content for item in items]
+
+
+def test_it_takes_everything_pending_of_one_free_group_in_order(queue, batch):
+    assert contents(batch) == ["a1", "a2", "a3"]
+    assert contents(queue.claim_group()) == ["b1"]
+    assert queue.claim_group() == []
+    assert queue.mark_done_many(batch) == 3
+
+
+def test_failing_one_gives_the_later_ones_back_uncounted(queue, batch):
+    assert queue.mark_done(batch[0])
+    assert queue.mark_failed(batch[1], "no")
+    assert not queue.mark_done(batch[2])
+    third = queue.get(batch[2].id)
+    assert (third.status, third.retries) == ("pending", 0)
+    assert contents(queue.claim_many(9)) == ["free", "b1", "a3"]
+
+
+def test_a_group_of_which_something_is_in_work_is_not_free(queue):
+    queue.enqueue_many([NewItem("a1", group="a"), NewItem("a2", group="a")])
+    held = queue.claim()
+    assert queue.claim_group() == []
+    queue.mark_done(held)
+    assert contents(queue.claim_group()) == ["a2"]
+
+
+def test_an_item_that_waits_for_a_retry_ends_the_batch(queue):
+    queue.enqueue_many(NewItem(name, group="a") for name in ("a1", "a2"))
+    queue.mark_failed(queue.claim(), "later", retry_in=60)
+    assert queue.claim_group() == []
+
+
+def test_a_batch_whose_worker_vanished_comes_back_in_order(queue, clock):
+    queue.enqueue_many(NewItem(name, group="a") for name in ("a1", "a2", "a3"))
+    queue.claim_group(lease=10)
+    clock.advance(11)
+    assert contents(queue.claim_group()) == ["a1", "a2", "a3"]

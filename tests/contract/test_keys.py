@@ -1,0 +1,133 @@
+"""Keys: at most one unfinished item per queue and key."""
+
+import pickle
+import re
+import subprocess
+
+import pytest
+from membox_queue import BY_CONTENT, DuplicateItemError, NewItem, Queue, new_key
+
+
+def test_the_existing_unfinished_item_comes_back(queue):
+    first = queue.enqueue("one", key="k")
+    assert queue.enqueue("two", key="k") == first
+    item = queue.claim()
+    assert (item.content, item.key) == ("one", "k")
+    assert queue.enqueue("three", key="k") == first
+    assert queue.pending() == 1
+
+
+def test_a_finished_item_gives_its_key_back(queue):
+    first = queue.enqueue("one", key="k")
+    queue.mark_done(queue.claim())
+    assert queue.enqueue("two", key="k") != first
+
+
+def test_keys_of_other_queues_and_other_keys_do_not_matter(queue, path):
+    queue.enqueue("x", key="k")
+    assert queue.enqueue("x", key="l") == 2
+    with Queue(path, "mail") as mail:
+        assert mail.enqueue("x", key="k") == 3
+
+
+def test_duplicates_inside_a_batch_collapse_onto_the_first(queue):
+    assert queue.enqueue_many([NewItem("one", key="k"), NewItem("two", key="k"), "three"]) == [1, 1, 2]
+
+
+def test_raise_tells_the_id_and_writes_nothing(queue):
+    queue.enqueue("one", key="k")
+    with pytest.raises(DuplicateItemError) as refused:
+        queue.enqueue_many(["before", NewItem("two", key="k", on_duplicate="raise")])
+    assert refused.value.id == 1
+    assert pickle.loads(pickle.dumps(refused.value)).id == 1
+    assert queue.pending() == 1
+
+
+def test_replace_gives_a_pending_item_new_content_in_its_old_place(queue):
+    queue.enqueue("old", key="k", priority=1)
+    queue.enqueue("other")
+    assert queue.enqueue({"new": 1}, key="k", on_duplicate="replace", priority=1) == 1
+    item = queue.claim()
+    assert (item.id, item.content) == (1, {"new": 1})
+    with pytest.raises(DuplicateItemError):
+        queue.enqueue("newer", key="k", on_duplicate="replace")
+
+
+def test_a_ttl_keeps_the_key_of_a_finished_item_for_a_while(queue, clock):
+    first = queue.enqueue("one", key="k", key_ttl=60)
+    queue.mark_done(queue.claim())
+    clock.advance(59)
+    assert queue.enqueue("two", key="k") == first
+    clock.advance(2)
+    assert queue.enqueue("three", key="k") != first
+
+
+def test_a_ttl_also_matches_items_that_were_enqueued_without_one(queue, clock):
+    first = queue.enqueue("one", key="k")
+    queue.mark_done(queue.claim())
+    clock.advance(30)
+    assert queue.enqueue("two", key="k", key_ttl=60) == first
+    clock.advance(60)
+    assert queue.enqueue("three", key="k", key_ttl=60) != first
+
+
+def test_by_content_enqueues_the_same_content_once(queue):
+    first = queue.enqueue({"a": [1]}, key=BY_CONTENT)
+    assert queue.enqueue({"a": [1]}, key=BY_CONTENT) == first
+    assert queue.enqueue({"a": [2]}, key=BY_CONTENT) != first
+    assert queue.enqueue('{"a":[1]}', key=BY_CONTENT) != first
+    assert pickle.loads(pickle.dumps(BY_CONTENT)) is BY_CONTENT
+
+
+def test_an_item_is_found_by_its_key(queue):
+    queue.enqueue("one", key="k")
+    queue.mark_done(queue.claim())
+    newest = queue.enqueue("two", key="k")
+    assert queue.get(key="k").id == newest
+    assert queue.get(key="nobody") is None
+
+
+def test_a_failed_item_whose_key_is_in_use_again_stays(queue):
+    queue.enqueue("old", key="k")
+    queue.mark_failed(queue.claim(), "no")
+    queue.enqueue("new", key="k")
+    assert queue.retry_failed() == 0
+    assert not queue.retry(1)
+    queue.mark_done(queue.claim())
+    assert queue.retry_failed() == 1
+
+
+def test_two_failed_items_with_one_key_come_back_one_at_a_time(queue):
+    for text in ("one", "two"):
+        queue.enqueue(text, key="k")
+        queue.mark_failed(queue.claim(), "no")
+    assert queue.retry_failed() == 1
+
+
+def test_plain_sql_cannot_break_the_rule(path, sql):
+    with Queue(path) as queue:
+        queue.enqueue("x", key="k")
+    with pytest.raises(subprocess.CalledProcessError):
+        sql(path, "INSERT INTO ingest_queue (content, dedup_key) VALUES ('y', 'k')")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"key": ""},
+        {"key_ttl": 5},
+        {"on_duplicate": "raise"},
+        {"key": "k", "on_duplicate": "x"},
+        {"key": "k", "key_ttl": -1},
+    ],
+    ids=repr,
+)
+def test_keys_that_make_no_sense_are_refused(queue, options):
+    with pytest.raises(ValueError, match=r"key|on_duplicate"):
+        queue.enqueue("x", **options)
+    assert queue.pending() == 0
+
+
+def test_new_keys_are_readable_and_differ():
+    assert re.fullmatch(r"discord_[0-9a-f]{16}", new_key("discord"))
+    assert new_key("a") != new_key("a")
