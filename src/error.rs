@@ -22,6 +22,15 @@ pub enum Error {
     #[error("{0}")]
     SettingsConflict(String),
 
+    /// A signal handler raised while the call waited for other writers; nothing was changed.
+    #[error("interrupted")]
+    Interrupted,
+
+    #[error(
+        "the claim on item {0} has ended: its lease ran out and it was taken back, it was removed, or it was finished"
+    )]
+    Stale(i64),
+
     #[error("this queue is closed; open a new Queue to go on")]
     Closed,
 
@@ -30,7 +39,7 @@ pub enum Error {
     Forked(&'static str, &'static str),
 
     #[error(
-        "the content has {size} bytes, the limit is {limit}; store large bodies elsewhere and enqueue a reference, or raise max_bytes"
+        "it has {size} bytes, the limit is {limit}; store large bodies elsewhere and keep a reference, or raise max_bytes"
     )]
     TooLarge { size: usize, limit: usize },
 

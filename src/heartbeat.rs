@@ -8,14 +8,17 @@ use arc_swap::ArcSwapOption;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::sqlite::{self, Database, Sync, Tx};
+use crate::sqlite::{self, Database, Flush, Tx, Wait};
 use crate::sync::{Mutex, wait};
 
 /// A lease is renewed this many times before it would run out.
 const BEATS_PER_LEASE: u32 = 3;
 
+/// How long one database may keep the beats of others waiting.
+const PATIENCE: Duration = Duration::from_millis(200);
+
 /// Renews what is held; `false` when it is no longer ours.
-type Renew = Box<dyn Fn(&Tx) -> Result<bool> + Send + std::marker::Sync>;
+type Renew = Box<dyn Fn(&Tx) -> Result<bool> + Send + Sync>;
 
 /// Keeps something alive until it is dropped.
 pub struct Beat {
@@ -50,16 +53,18 @@ struct State {
 static HEART: ArcSwapOption<Heart> = ArcSwapOption::const_empty();
 
 impl Beat {
-    /// Starts renewing well before `lease_ms` is over. `lost` is set when `renew` says that it is no longer ours.
+    /// Starts renewing well before `lease_ms`, of which `spent` is over already, have passed. `lost` is set when `renew`
+    /// says that it is no longer ours.
     pub fn start(
         database: Arc<Database>,
         clock: Clock,
         lease_ms: i64,
+        spent: Duration,
         lost: Arc<AtomicBool>,
         renew: Renew,
     ) -> Result<Self> {
         let every = Duration::from_millis(u64::try_from(lease_ms).unwrap_or(1).max(1)) / BEATS_PER_LEASE;
-        let next = Instant::now() + every;
+        let next = Instant::now() + every.saturating_sub(spent);
         let entry = Arc::new(Entry { database, clock, renew, every, next: Mutex::new(next), lost });
         let heart = heart()?;
         let mut state = heart.state.lock();
@@ -136,8 +141,7 @@ fn renew_all(mut due: Vec<Arc<Entry>>) {
         let (together, rest): (Vec<_>, Vec<_>) =
             due.into_iter().partition(|entry| Arc::ptr_eq(&entry.database, &first.database));
         due = rest;
-        let patience = together.iter().map(|entry| entry.every).min().unwrap_or_default();
-        let renewed = first.database.write(Sync::Normal, &first.clock, patience, |tx| {
+        let renewed = first.database.write(Flush::Normal, &first.clock, Wait::up_to(PATIENCE), |tx| {
             together.iter().map(|entry| (entry.renew)(tx)).collect::<Result<Vec<bool>>>()
         });
         for (index, entry) in together.iter().enumerate() {

@@ -168,7 +168,7 @@ impl Retry {
         // A zero base times an overflowed power is no number; zero is what was meant.
         let pause = if pause.is_nan() { 0.0 } else { pause };
         let spread = 1.0 + self.jitter * (2.0 * dice - 1.0);
-        let seconds = (pause.min(self.cap) * spread).clamp(0.0, LATEST_MS as f64 / 1000.0);
+        let seconds = (pause.min(self.cap) * spread).min(self.cap).clamp(0.0, LATEST_MS as f64 / 1000.0);
         (seconds * 1000.0).round() as i64
     }
 }
@@ -262,6 +262,7 @@ mod tests {
     fn jitter_spreads_to_both_sides() {
         let policy = Retry { jitter: 0.1, ..policy(Backoff::Linear) };
         assert_eq!([0.0, 0.5, 1.0].map(|dice| policy.delay(1, dice)), [27_000, 30_000, 33_000]);
+        assert_eq!(policy.delay(9, 1.0), 100_000, "never beyond the cap");
     }
 
     #[test]

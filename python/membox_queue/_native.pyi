@@ -139,8 +139,8 @@ class Item:
 
     A claimed item is a context manager: leaving the block normally marks it done, an exception marks it failed and goes
     on its way, and the claim is renewed by a native thread for as long as the block runs. KeyboardInterrupt and
-    SystemExit give the item back uncounted. When the claim was lost meanwhile, leaving normally raises
-    `StaleClaimError`. A block that called `mark_done` or another verb itself is left alone.
+    SystemExit give the item back uncounted. When the claim has ended before, entering raises `StaleClaimError`; when it
+    was lost meanwhile, leaving normally does. A block that called `mark_done` or another verb itself is left alone.
     """
 
     @property
@@ -289,7 +289,7 @@ class Queue:
 
         Raises `PayloadTooLargeError` beyond `max_bytes` and `QueueFullError` beyond `max_pending`.
         """
-    def enqueue_many(self, items: Iterable[Any], /) -> list[int]:
+    def enqueue_many(self, items: Iterable[Any]) -> list[int]:
         """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s."""
     def claim(self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, group: str | None = None) -> Item | None:
         """Take the next item: highest priority first, then order of arrival. None when nothing is due.
@@ -299,7 +299,7 @@ class Queue:
         paused queue gives nothing.
         """
     def claim_many(
-        self, limit: int, /, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, group: str | None = None
+        self, limit: int, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, group: str | None = None
     ) -> list[Item]:
         """Take up to `limit` items in one transaction; an empty list when nothing is due."""
     def claim_group(self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None) -> list[Item]:
@@ -307,25 +307,25 @@ class Queue:
 
         When one of them does not end well (failed, released, lost), those after it are given back uncounted.
         """
-    def mark_done(self, item: Item, /, result: Any = None) -> bool:
+    def mark_done(self, item: Item, result: Any = None) -> bool:
         """Record that a claimed item is done, with a JSON result. False when the claim was lost: nothing changes.
 
         Raises `ValueError` for an item that was only read, or claimed from another queue.
         """
-    def mark_done_many(self, items: Iterable[Item], /) -> int:
+    def mark_done_many(self, items: Iterable[Item]) -> int:
         """Mark claimed items done in one transaction; returns how many took effect."""
     def mark_failed(
-        self, item: Item, error: str | BaseException, /, *, retry_in: _Seconds | None = None, give_up: bool = False
+        self, item: Item, error: str | BaseException, retry_in: _Seconds | None = None, give_up: bool = False
     ) -> bool:
         """Record a failure and count it. False when the claim was lost: nothing changes.
 
         A string is stored as it is, an exception as `Name: text`; longer than 8 KiB is cut, with a mark. `retry_in`
         sends it back in so many seconds whatever the policy says, unless this failure is the last allowed; `give_up`
-        makes it final.
+        makes it final. `RetryLater` and `GiveUp` say the same here as in a handler.
         """
-    def release(self, item: Item, /, delay: _Seconds = 0.0) -> bool:
+    def release(self, item: Item, delay: _Seconds = 0.0) -> bool:
         """Give a claimed item back; nothing is counted. False when the claim was lost."""
-    def extend(self, item: Item, seconds: _Seconds, /) -> bool:
+    def extend(self, item: Item, seconds: _Seconds) -> bool:
         """Let the lease end so many seconds from now. False when the claim was lost.
 
         A lease that ran out can be extended as long as nobody has taken the item back. While a native thread renews
@@ -337,16 +337,16 @@ class Queue:
         `max_retries` replaces every item's ceiling for this call; `delay` puts them off. Items that were given up stay,
         and so do items whose key is in use again.
         """
-    def retry(self, id: int, /) -> bool:
+    def retry(self, id: int) -> bool:
         """Bring one failed or cancelled item back with a fresh allowance, in its old place.
 
         False if it is neither, or if its key is in use again.
         """
-    def replay(self, id: int, /) -> int | None:
+    def replay(self, id: int) -> int | None:
         """Enqueue a copy of any item, without its key, and return the new id; None if there is no such item."""
-    def run_now(self, id: int, /) -> bool:
+    def run_now(self, id: int) -> bool:
         """Let a delayed item fall due at once. False if it does not wait for a time."""
-    def cancel(self, id: int, /) -> bool:
+    def cancel(self, id: int) -> bool:
         """Cancel an unfinished item. False if it is finished or cancelled already.
 
         An item that is being worked on comes to rest when its holder reports or its lease ends; until then
@@ -365,13 +365,13 @@ class Queue:
         """End a pause. False if there was none."""
     @property
     def paused(self) -> bool: ...
-    def history(self, id: int, /) -> list[Attempt]:
+    def history(self, id: int) -> list[Attempt]:
         """How an item's attempts ended, oldest first; the latest twenty."""
     def group_counts(self) -> dict[str, dict[str, int]]:
         """Unfinished items of each group: `{"coder": {"pending": 2, "processing": 1}}`."""
-    def delete(self, id: int, /) -> bool:
+    def delete(self, id: int) -> bool:
         """Remove an item, whatever its status. A receipt for it is worth nothing from then on."""
-    def get(self, id: int | None = None, /, *, key: str | None = None) -> Item | None:
+    def get(self, id: int | None = None, *, key: str | None = None) -> Item | None:
         """One item of this queue: by its id, or the newest with this key. None if there is none."""
     def items(
         self,
@@ -397,7 +397,7 @@ class Queue:
         """Give this object's lease back. False if it has none or it was taken over."""
     def worker_is_alive(self) -> bool:
         """Whether anybody holds the worker lease live."""
-    def begin_drain(self, ttl: _Seconds = 60.0) -> Drain | None:
+    def _begin_drain(self, ttl: _Seconds = 60.0) -> Drain | None:
         """Take the worker lease for a drain loop; None when another live worker holds it. `drain` uses this."""
     def close(self) -> None:
         """End this object's use of the file and give back a worker lease it holds. Closing twice is closing once."""

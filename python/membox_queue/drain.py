@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from membox_queue.errors import PayloadTooLargeError
+from membox_queue.errors import PayloadTooLargeError, QueueError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ def drain(queue: _native.Queue, handler: Callable[[_native.Item], Any], *, retry
         raise TypeError(f"handler must be callable, not {type(handler).__qualname__}")
     if inspect.iscoroutinefunction(handler):
         raise TypeError("drain calls the handler and does not await it; give it a plain function")
-    session = queue.begin_drain()
+    session = queue._begin_drain()
     if session is None:
         return DrainReport(refused=True)
     tally: Counter[str] = Counter()
@@ -53,9 +53,13 @@ def drain(queue: _native.Queue, handler: Callable[[_native.Item], Any], *, retry
         while item is not None:
             settled, item = _handle(session, handler, item)
             tally[settled] += 1
-    finally:
-        # Whatever ended the loop: an item still in hand goes back uncounted, and the lease is free.
-        session.close()
+    except BaseException as error:
+        # An item still in hand goes back uncounted, and the lease is free; what ended the loop matters more.
+        try:
+            session.close()
+        except QueueError as failure:
+            error.add_note(f"membox_queue could not give the item back: {failure}")
+        raise
     return DrainReport(
         done=tally["done"],
         failed=tally["failed"],
@@ -74,9 +78,24 @@ def _handle(
         result = handler(item)
     except Exception as error:
         logger.info("item %d failed: %s", item.id, type(error).__qualname__, exc_info=True)
-        return session.failed(error)
+        return _fail(session, error)
+    if inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result):
+        if inspect.iscoroutine(result):
+            result.close()
+        kind = type(result).__name__
+        return _fail(
+            session, TypeError(f"the handler returned a {kind}, which drain does not run; give it a plain function")
+        )
     try:
         return session.done(result)
     except (TypeError, ValueError, PayloadTooLargeError) as error:
         logger.warning("the result of item %d is not stored: %s", item.id, error)
         return session.done(None)
+
+
+def _fail(session: _native.Drain, error: Exception) -> tuple[str, _native.Item | None]:
+    """Record what the handler raised; if that fails, both errors are told."""
+    try:
+        return session.failed(error)
+    except QueueError as failure:
+        raise failure from error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from membox_queue import _native
 from membox_queue import drain as _drain
+from membox_queue.errors import QueueError
 
 if TYPE_CHECKING:
     import os
@@ -79,7 +80,12 @@ class Queue(_native.Queue):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except QueueError as failure:
+            if error is None:
+                raise
+            error.add_note(f"membox_queue could not close cleanly: {failure}")
 
     def __reduce__(self) -> tuple[Callable[..., Queue], tuple[Any, ...]]:
         if self.path is None:

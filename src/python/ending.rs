@@ -34,8 +34,17 @@ fn later(exception: &Bound<'_, PyAny>) -> PyResult<(i64, bool)> {
     Ok((retry_in, exception.getattr("count")?.is_truthy()?))
 }
 
+/// What `mark_failed` was given. `RetryLater` and `GiveUp` say the same here as in a handler.
+pub fn of_failure(py: Python<'_>, error: &Bound<'_, PyAny>, retry_in: Option<i64>, give_up: bool) -> PyResult<Ending> {
+    let is_request = |class: &str| error.is_instance(&exception_class(py, class)?);
+    if retry_in.is_none() && !give_up && (is_request("RetryLater")? || is_request("GiveUp")?) {
+        return of_exception(py, error);
+    }
+    Ok(Ending::Failed { error: failure_text(error)?, retry_in, give_up })
+}
+
 /// The failure text of what `mark_failed` was given: a string as it is, an exception described.
-pub fn failure_text(error: &Bound<'_, PyAny>) -> PyResult<String> {
+fn failure_text(error: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = error.cast::<PyString>() {
         return utf8_or_escaped(text);
     }

@@ -11,6 +11,7 @@ use super::convert::{content, count, date_text, datetime, duration_ms, headers, 
 use super::convert::{object_to_python, path_text, text, to_python};
 use super::ending;
 use super::error::named;
+use crate::error::Error;
 use crate::heartbeat::Beat;
 use crate::item::{self, Content, Key, KeyName, OnDuplicate, Status, When};
 use crate::outcome::{Ending, Settled};
@@ -218,7 +219,7 @@ impl Item {
             let text = format!("item {} was cancelled while it was being worked on", self.item().id);
             return Err(named(py, "StaleClaimError", text));
         }
-        if self.lost(py)? { Err(self.stale(py)) } else { Ok(()) }
+        if self.lost(py)? { Err(self.stale()) } else { Ok(()) }
     }
 
     fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
@@ -248,9 +249,18 @@ impl Item {
         let settled = py.detach(|| {
             *beat.lock() = None;
             // The body may have recorded the end itself, with a result or a reason of its own.
-            if held.is_settled() { Ok(Settled::Done) } else { queue.finish(held, ending) }
-        })?;
-        if settled == Settled::Lost && exception.is_none() { Err(self.stale(py)) } else { Ok(false) }
+            held.settled().map_or_else(|| queue.finish(held, ending), Ok)
+        });
+        match settled {
+            Ok(Settled::Lost) if exception.is_none() => Err(self.stale()),
+            Ok(_) => Ok(false),
+            Err(error) if exception.is_none() => Err(error.into()),
+            // The body's own exception matters more than that its end could not be recorded.
+            Err(error) => {
+                exception.call_method1("add_note", (format!("membox_queue could not record this: {error}"),))?;
+                Ok(false)
+            }
+        }
     }
 
     fn __repr__(&self) -> String {
@@ -260,11 +270,8 @@ impl Item {
 }
 
 impl Item {
-    fn stale(&self, py: Python<'_>) -> PyErr {
-        let id = self.item().id;
-        let text =
-            format!("the claim on item {id} was lost: its lease ran out and it was taken back, or it was removed");
-        named(py, "StaleClaimError", text)
+    fn stale(&self) -> PyErr {
+        Error::Stale(self.item().id).into()
     }
 }
 

@@ -8,6 +8,7 @@ mod error;
 mod item;
 mod queue;
 mod retry;
+mod signals;
 
 use once_cell::sync::Lazy;
 use pyo3::prelude::*;
@@ -63,6 +64,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::sqlite::install()?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("BY_CONTENT", Bound::new(module.py(), super::item::ByContent)?)?;
         module.add("sqlite_version", crate::sqlite_version())

@@ -12,10 +12,11 @@ use super::CLOCK;
 use super::attempt::Attempt;
 use super::convert::{count, duration_ms, integer, json, lease_ms, positive, seconds, text};
 use super::drain::Drain;
-use super::ending::failure_text;
+use super::ending;
 use super::item::{Details, Item, Unique, group as group_name, new_item};
 use super::retry::Retry;
 use crate::item::Status;
+use crate::outcome::Settled;
 use crate::queue::{self, Claim, Durability, Filter, From, Held, Options};
 
 type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
@@ -63,6 +64,7 @@ impl Queue {
             max_bytes: max_bytes
                 .map_or(Ok(standard.max_bytes), |max| positive("max_bytes", max).map(|max| max as usize))?,
             patience: busy_timeout.map_or(Ok(standard.patience), |limit| patience("busy_timeout", limit))?,
+            interrupted: super::signals::interrupted,
             worker: text("worker", worker)?,
             group_limit: group_limit.map(|limit| positive("group_limit", limit)).transpose()?,
             max_pending: max_pending.map(|max| positive("max_pending", max).map(i64::from)).transpose()?,
@@ -132,7 +134,7 @@ impl Queue {
         Ok(py.detach(|| self.core.enqueue(item))?)
     }
 
-    #[pyo3(signature = (items, /))]
+    #[pyo3(signature = (items))]
     fn enqueue_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
         // These are iterable too, and would become one item a letter, byte or key.
         if items.is_instance_of::<PyString>()
@@ -154,8 +156,8 @@ impl Queue {
         Ok(self.take(py, 1, from, wait, lease)?.pop())
     }
 
-    #[pyo3(signature = (limit, /, *, wait = None, lease = None, group = None),
-           text_signature = "($self, limit, /, *, wait=0.0, lease=None, group=None)")]
+    #[pyo3(signature = (limit, *, wait = None, lease = None, group = None),
+           text_signature = "($self, limit, *, wait=0.0, lease=None, group=None)")]
     fn claim_many(
         &self,
         py: Python<'_>,
@@ -173,7 +175,7 @@ impl Queue {
         self.take(py, usize::MAX, From::WholeGroup, wait, lease)
     }
 
-    #[pyo3(signature = (item, /, result = None))]
+    #[pyo3(signature = (item, result = None))]
     fn mark_done(&self, py: Python<'_>, item: &Item, result: Arg) -> PyResult<bool> {
         let held = item.held()?;
         let limit = self.core.options().max_bytes;
@@ -181,7 +183,7 @@ impl Queue {
         Ok(py.detach(|| self.core.mark_done(held, result))?)
     }
 
-    #[pyo3(signature = (items, /))]
+    #[pyo3(signature = (items))]
     fn mark_done_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<usize> {
         let items = items
             .try_iter()?
@@ -191,7 +193,7 @@ impl Queue {
         Ok(py.detach(|| self.core.mark_done_many(&held))?)
     }
 
-    #[pyo3(signature = (item, error, /, *, retry_in = None, give_up = false))]
+    #[pyo3(signature = (item, error, retry_in = None, give_up = false))]
     fn mark_failed(
         &self,
         py: Python<'_>,
@@ -201,19 +203,19 @@ impl Queue {
         give_up: bool,
     ) -> PyResult<bool> {
         let held = item.held()?;
-        let error = failure_text(error)?;
         let retry_in = retry_in.map(|delay| duration_ms("retry_in", delay)).transpose()?;
-        Ok(py.detach(|| self.core.mark_failed(held, error, retry_in, give_up))?)
+        let ending = ending::of_failure(py, error, retry_in, give_up)?;
+        Ok(py.detach(|| self.core.finish(held, ending))? != Settled::Lost)
     }
 
-    #[pyo3(signature = (item, /, delay = None), text_signature = "($self, item, /, delay=0.0)")]
+    #[pyo3(signature = (item, delay = None), text_signature = "($self, item, delay=0.0)")]
     fn release(&self, py: Python<'_>, item: &Item, delay: Arg) -> PyResult<bool> {
         let held = item.held()?;
         let delay = delay.map_or(Ok(0), |delay| duration_ms("delay", delay))?;
         Ok(py.detach(|| self.core.release(held, delay))?)
     }
 
-    #[pyo3(signature = (item, seconds, /))]
+    #[pyo3(signature = (item, seconds))]
     fn extend(&self, py: Python<'_>, item: &Item, seconds: &Bound<'_, PyAny>) -> PyResult<bool> {
         let held = item.held()?;
         let lease_ms = lease_ms("the lease", seconds)?;
@@ -228,19 +230,19 @@ impl Queue {
         Ok(py.detach(|| self.core.retry_failed(max_retries, delay))?)
     }
 
-    #[pyo3(signature = (id, /))]
+    #[pyo3(signature = (id))]
     fn replay(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
         let id = integer("id", id)?;
         Ok(py.detach(|| self.core.replay(id))?)
     }
 
-    #[pyo3(signature = (id, /))]
+    #[pyo3(signature = (id))]
     fn run_now(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let id = integer("id", id)?;
         Ok(py.detach(|| self.core.run_now(id))?)
     }
 
-    #[pyo3(signature = (id, /))]
+    #[pyo3(signature = (id))]
     fn cancel(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let id = integer("id", id)?;
         Ok(py.detach(|| self.core.cancel(id))?)
@@ -271,7 +273,7 @@ impl Queue {
         Ok(py.detach(|| self.core.is_paused())?)
     }
 
-    #[pyo3(signature = (id, /))]
+    #[pyo3(signature = (id))]
     fn history(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Vec<Attempt>> {
         let id = integer("id", id)?;
         Ok(py.detach(|| self.core.history(id))?.into_iter().map(Attempt).collect())
@@ -288,19 +290,19 @@ impl Queue {
         Ok(dict)
     }
 
-    #[pyo3(signature = (id, /))]
+    #[pyo3(signature = (id))]
     fn retry(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let id = integer("id", id)?;
         Ok(py.detach(|| self.core.retry(id))?)
     }
 
-    #[pyo3(signature = (id, /))]
+    #[pyo3(signature = (id))]
     fn delete(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let id = integer("id", id)?;
         Ok(py.detach(|| self.core.delete(id))?)
     }
 
-    #[pyo3(signature = (id = None, /, *, key = None))]
+    #[pyo3(signature = (id = None, *, key = None))]
     fn get(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<Option<Item>> {
         let found = match (id, text("key", key)?) {
             (Some(id), None) => {
@@ -380,7 +382,7 @@ impl Queue {
     }
 
     #[pyo3(signature = (ttl = None), text_signature = "($self, ttl=60.0)")]
-    fn begin_drain(&self, py: Python<'_>, ttl: Arg) -> PyResult<Option<Drain>> {
+    fn _begin_drain(&self, py: Python<'_>, ttl: Arg) -> PyResult<Option<Drain>> {
         Drain::begin(py, &self.core, ttl_ms(ttl)?)
     }
 

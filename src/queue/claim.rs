@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Queue, Session, draw};
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::heartbeat::Beat;
 use crate::item::{Item, Receipt};
 use crate::lease;
 use crate::outcome::{Ending, Settled};
-use crate::sqlite::{self, Attention, Claimed, Grant, Place, Tx};
+use crate::sqlite::{self, Attention, Claimed, Flush, Grant, Place, Tx, Wait};
 use crate::wake::LONGEST_NAP;
 
 /// How many rows one claim brings in; the rest is left to the next claims.
@@ -56,12 +56,14 @@ pub struct Held {
     lost: Arc<AtomicBool>,
     settled: OnceLock<Settled>,
     generation: u64,
+    since: Instant,
 }
 
 impl Held {
     /// Set once somebody has learned that the claim is gone.
     pub fn is_known_lost(&self) -> bool {
-        self.lost.load(Ordering::SeqCst) || self.is_inherited()
+        // A beat that comes after the claim was ended finds nothing to renew; that is no loss.
+        (self.lost.load(Ordering::SeqCst) && !self.is_settled()) || self.is_inherited()
     }
 
     /// A claim stays with the process that made it: in a forked child it counts as lost.
@@ -131,8 +133,13 @@ pub(super) struct Taken {
 impl Queue {
     /// Takes up to `limit` items; none when nothing is due.
     pub fn claim(&self, how: &Claim) -> Result<Vec<Held>> {
+        self.claim_within(how, self.wait())
+    }
+
+    fn claim_within(&self, how: &Claim, wait: Wait) -> Result<Vec<Held>> {
+        let session = self.session()?;
         loop {
-            let taken = self.write_lightly(|tx| self.take(tx, how))?;
+            let taken = session.database.write(Flush::Normal, &self.options.clock, wait, |tx| self.take(tx, how))?;
             if !taken.items.is_empty() || !taken.unfinished {
                 return Ok(taken.items);
             }
@@ -146,9 +153,12 @@ impl Queue {
         let attention = session.database.attention(self.name(), self.options.clock.now(), self.options.lease_ms)?;
         let promising = attention.ready || attention.due || attention.expired || self.is_time_to_look_ahead(&session);
         if promising && !attention.paused {
-            let items = self.claim(how)?;
-            if !items.is_empty() {
-                return Ok(items);
+            let wait = Wait { limit: limit.min(self.options.patience), ..self.wait() };
+            match self.claim_within(how, wait) {
+                Ok(items) if items.is_empty() => {}
+                // Other writers were busy for all of the wait: nothing was found in it.
+                Err(Error::Busy(_)) if limit < self.options.patience => return Ok(Vec::new()),
+                claimed => return claimed,
             }
         }
         session.database.bell().wait(seen, limit.min(LONGEST_NAP));
@@ -200,6 +210,7 @@ impl Queue {
             lost: Arc::default(),
             settled: OnceLock::new(),
             generation: sqlite::generation(),
+            since: Instant::now(),
         };
         match damage {
             None => Ok(Some(held)),
@@ -252,15 +263,27 @@ impl Queue {
         }
     }
 
-    /// Renews a claim from a native thread until the beat is dropped.
+    /// Renews a claim from a native thread until the beat is dropped; at once, if much of its lease is over. A claim that
+    /// has ended cannot be kept.
     pub fn keep_alive(&self, held: &Held) -> Result<Beat> {
         self.check_is_ours(held)?;
+        let lease = Duration::from_millis(u64::try_from(held.lease_ms.load(Ordering::SeqCst)).unwrap_or(0));
+        let mut spent = held.since.elapsed();
+        if held.is_settled() || held.is_known_lost() {
+            return Err(Error::Stale(held.item.id));
+        }
+        if spent > lease / 6 {
+            if !self.extend(held, held.lease_ms.load(Ordering::SeqCst))? {
+                return Err(Error::Stale(held.item.id));
+            }
+            spent = Duration::ZERO;
+        }
         let session = self.session()?;
         let (name, receipt, renewed) = (self.options.name.clone(), held.receipt, held.lease_ms.clone());
         let renew = Box::new(move |tx: &Tx| tx.extend(&name, receipt, renewed.load(Ordering::SeqCst)));
         let lease_ms = held.lease_ms.load(Ordering::SeqCst);
         held.is_kept.store(true, Ordering::SeqCst);
-        Beat::start(session.database.clone(), self.options.clock.clone(), lease_ms, held.lost.clone(), renew)
+        Beat::start(session.database.clone(), self.options.clock.clone(), lease_ms, spent, held.lost.clone(), renew)
     }
 
     /// Whether the claim is gone, asking the file if nobody has noticed yet.

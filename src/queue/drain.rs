@@ -37,7 +37,10 @@ impl Drain {
             return Ok(None);
         }
         let drain = Self { queue, state: Mutex::default(), generation: sqlite::generation() };
-        drain.watch_lease()?;
+        if let Err(error) = drain.watch_lease() {
+            drain.queue.release_worker_lease()?;
+            return Err(error);
+        }
         Ok(Some(drain))
     }
 
@@ -68,7 +71,7 @@ impl Drain {
         let Some(hold) = state.lease.as_ref().map(|(hold, _)| hold.clone()) else {
             return Ok(Step { settled: None, next: None });
         };
-        let sync = if finishing.is_some() { queue.acknowledged() } else { sqlite::Sync::Normal };
+        let sync = if finishing.is_some() { queue.acknowledged() } else { sqlite::Flush::Normal };
         let mut settled = None;
         let mut ending = finishing;
         let next = loop {
@@ -121,14 +124,17 @@ impl Drain {
         if self.is_inherited() {
             return Ok(false);
         }
-        let state = std::mem::take(&mut *self.state.lock());
+        let mut state = self.state.lock();
         let released = match &state.current {
-            Some((held, _)) if !held.is_settled() => self.queue.release(held, 0),
-            _ => Ok(false),
+            Some((held, _)) if !held.is_settled() => self.queue.release(held, 0)?,
+            _ => false,
         };
+        // Only now: what could not be given back is kept, so that closing can be tried again.
+        state.current = None;
         if state.lease.is_some() {
             self.queue.release_worker_lease()?;
+            state.lease = None;
         }
-        released
+        Ok(released)
     }
 }

@@ -29,10 +29,6 @@ impl Queue {
         Ok(settled.iter().filter(|settled| **settled != Settled::Lost).count())
     }
 
-    pub fn mark_failed(&self, held: &Held, error: String, retry_in: Option<i64>, give_up: bool) -> Result<bool> {
-        Ok(self.finish(held, Ending::Failed { error, retry_in, give_up })? != Settled::Lost)
-    }
-
     /// Gives an item back; nothing is counted.
     pub fn release(&self, held: &Held, delay: i64) -> Result<bool> {
         Ok(self.finish(held, Ending::Released { delay })? != Settled::Lost)

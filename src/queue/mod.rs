@@ -22,7 +22,7 @@ use arc_swap::ArcSwapOption;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::outcome::{Allowance, Retry};
-use crate::sqlite::{self, Database, Place, Sync, Tx};
+use crate::sqlite::{self, Database, Flush, Place, Tx, Wait};
 use crate::sync::Mutex;
 
 /// The queue of a plain INSERT, and membox's own.
@@ -50,6 +50,8 @@ pub struct Options {
     pub max_bytes: usize,
     /// How long a call waits for other writers.
     pub patience: Duration,
+    /// Asked while a call waits: whether to give up the wait.
+    pub interrupted: fn() -> bool,
     /// Who claims, for people to read; by default host and process.
     pub worker: Option<String>,
     /// How many items of one group may run at once; `None`: what the file says, else one.
@@ -69,6 +71,7 @@ impl Default for Options {
             durability: Durability::Full,
             max_bytes: 64 * 1024 * 1024,
             patience: Duration::from_secs(30),
+            interrupted: || false,
             worker: None,
             group_limit: None,
             max_pending: None,
@@ -84,7 +87,7 @@ impl Options {
             return invalid(format!("a queue's name has 1 to {LONGEST_NAME} bytes and no NUL, not {:?}", self.name));
         }
         if self.lease_ms < 1 {
-            return invalid("lease must be longer than a millisecond".into());
+            return invalid("lease must be at least a millisecond".into());
         }
         if self.max_bytes < 1 || self.max_bytes > MOST_BYTES {
             return invalid(format!("max_bytes must be between 1 and {MOST_BYTES}, not {}", self.max_bytes));
@@ -194,17 +197,21 @@ impl Queue {
 
     /// A transaction whose loss only costs a redelivery: it does not wait for the disk.
     fn write_lightly<T>(&self, work: impl FnOnce(&Tx) -> Result<T>) -> Result<T> {
-        self.transact(Sync::Normal, work)
+        self.transact(Flush::Normal, work)
     }
 
-    fn transact<T>(&self, sync: Sync, work: impl FnOnce(&Tx) -> Result<T>) -> Result<T> {
-        self.session()?.database.write(sync, &self.options.clock, self.options.patience, work)
+    fn transact<T>(&self, flush: Flush, work: impl FnOnce(&Tx) -> Result<T>) -> Result<T> {
+        self.session()?.database.write(flush, &self.options.clock, self.wait(), work)
     }
 
-    fn acknowledged(&self) -> Sync {
+    fn wait(&self) -> Wait {
+        Wait { limit: self.options.patience, interrupted: self.options.interrupted }
+    }
+
+    fn acknowledged(&self) -> Flush {
         match self.options.durability {
-            Durability::Full => Sync::Full,
-            Durability::Normal => Sync::Normal,
+            Durability::Full => Flush::Full,
+            Durability::Normal => Flush::Normal,
         }
     }
 

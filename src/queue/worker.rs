@@ -1,6 +1,7 @@
 //! The worker lease: the right to be the one worker that drains a queue.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Queue, random};
 use crate::error::Result;
@@ -46,8 +47,11 @@ impl Queue {
     /// Gives the lease back if it is still this object's.
     pub fn release_worker_lease(&self) -> Result<bool> {
         let session = self.session()?;
-        let Some(hold) = session.worker_lease.lock().take() else { return Ok(false) };
-        self.write_lightly(|tx| self.drop_worker_lease(tx, &hold))
+        let Some(hold) = self.worker_hold()? else { return Ok(false) };
+        let released = self.write_lightly(|tx| self.drop_worker_lease(tx, &hold))?;
+        // Only now: a release that failed can be tried again.
+        session.worker_lease.lock().take();
+        Ok(released)
     }
 
     pub fn worker_is_alive(&self) -> Result<bool> {
@@ -80,7 +84,14 @@ impl Queue {
         let (name, kept) = (self.options.name.clone(), hold.clone());
         let renew = Box::new(move |tx: &Tx| renew(tx, &name, &kept));
         let session = self.session()?;
-        Beat::start(session.database.clone(), self.options.clock.clone(), hold.ttl_ms, Arc::default(), renew)
+        Beat::start(
+            session.database.clone(),
+            self.options.clock.clone(),
+            hold.ttl_ms,
+            Duration::ZERO,
+            Arc::default(),
+            renew,
+        )
     }
 }
 

@@ -14,36 +14,38 @@ use rusqlite::{Connection, OpenFlags};
 use super::{Tx, fork, locks, migrate};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::sync::{Mutex, Seat};
+use crate::sync::{Mutex, Seat, Taken};
 use crate::wake::Bell;
 
 /// Readers kept open beside the writer; more are opened when needed and closed after use.
 const IDLE_READERS: usize = 4;
 const KEPT_STATEMENTS: usize = 64;
+/// After so long a wait others get their turn and signals are looked at.
+const WAIT_SLICE: Duration = Duration::from_millis(100);
 /// What a checkpointed WAL may keep of its size.
 const WAL_BYTES_KEPT: i64 = 16 * 1024 * 1024;
 
 /// What a commit waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sync {
+pub enum Flush {
     /// The disk: what is acknowledged survives a power cut.
     Full,
     /// The operating system: survives the process, and a power cut rolls back the last commits.
     Normal,
 }
 
-impl Sync {
+impl Flush {
     fn pragma(self) -> &'static str {
         match self {
-            Sync::Full => "PRAGMA synchronous = FULL",
-            Sync::Normal => "PRAGMA synchronous = NORMAL",
+            Flush::Full => "PRAGMA synchronous = FULL",
+            Flush::Normal => "PRAGMA synchronous = NORMAL",
         }
     }
 
     fn level(self) -> i64 {
         match self {
-            Sync::Full => 2,
-            Sync::Normal => 1,
+            Flush::Full => 2,
+            Flush::Normal => 1,
         }
     }
 }
@@ -150,18 +152,25 @@ struct Writer {
     /// `None` after an I/O error: what the connection believes can no longer be trusted.
     connection: Option<Connection>,
     patience: Patience,
-    sync: Sync,
+    flush: Flush,
 }
 
 /// One file as this process has it open. All queues of the file share it.
 pub struct Database {
     place: Place,
     writer: ManuallyDrop<Seat<Writer>>,
-    readers: ManuallyDrop<Mutex<Vec<Connection>>>,
+    readers: ManuallyDrop<Mutex<Readers>>,
     bell: Bell,
     shape: migrate::Shape,
     identity: Identity,
     generation: u64,
+}
+
+#[derive(Default)]
+struct Readers {
+    idle: Vec<Connection>,
+    /// Rises when all connections are given up: one that was in use then is not put back.
+    epoch: u64,
 }
 
 impl Drop for Database {
@@ -235,16 +244,16 @@ impl Database {
 
     fn create(place: Place, limit: Duration) -> Result<Self> {
         let patience = Patience::new(limit);
-        let (connection, shape) = open(&place, &patience, limit)?;
+        let (connection, shape) = open(&place, Making::IfMissing, &patience, limit)?;
         let identity = match &place {
             Place::Memory(_) => Identity(0, 0),
             Place::File(path) => {
                 Identity::of(path).ok_or_else(|| Error::Storage("the file vanished while it was opened".into()))?
             }
         };
-        let mut writer = Writer { connection: Some(connection), patience, sync: Sync::Full };
-        for sync in [Sync::Normal, Sync::Full] {
-            writer.switch(sync)?;
+        let mut writer = Writer { connection: Some(connection), patience, flush: Flush::Full };
+        for flush in [Flush::Normal, Flush::Full] {
+            writer.switch(flush)?;
         }
         Ok(Self {
             place,
@@ -255,10 +264,6 @@ impl Database {
             identity,
             generation: fork::generation(),
         })
-    }
-
-    pub fn place(&self) -> &Place {
-        &self.place
     }
 
     pub fn bell(&self) -> &Bell {
@@ -278,46 +283,56 @@ impl Database {
     }
 
     /// Runs `work` in a write transaction. The clock is read once the lock is held, never before.
-    pub fn write<T>(
-        &self,
-        sync: Sync,
-        clock: &Clock,
-        limit: Duration,
-        work: impl FnOnce(&Tx) -> Result<T>,
-    ) -> Result<T> {
-        let waiting_since = Instant::now();
-        let Some(mut writer) = self.writer.take(limit) else {
-            let error = Error::Busy(format!("other threads of this process have been writing for {limit:?}"));
-            return Err(self.about(error));
-        };
-        writer.patience.set(limit.saturating_sub(waiting_since.elapsed()));
-        let outcome = self.transact(&mut writer, sync, clock, limit, work);
+    pub fn write<T>(&self, flush: Flush, clock: &Clock, wait: Wait, work: impl FnOnce(&Tx) -> Result<T>) -> Result<T> {
+        let mut writer = self.begin(flush, wait).map_err(|error| self.about(error))?;
+        let outcome = self.transact(&writer, clock, work);
         if let Err(Error::Io(_)) = &outcome {
             self.give_up_connections(&mut writer);
         }
         outcome.map_err(|error| self.about(error))
     }
 
-    fn transact<T>(
-        &self,
-        writer: &mut Writer,
-        sync: Sync,
-        clock: &Clock,
-        limit: Duration,
-        work: impl FnOnce(&Tx) -> Result<T>,
-    ) -> Result<T> {
+    /// Waits for the writer and for the write lock, in slices: between two of them neither is held, others get their
+    /// turn, and the wait can be interrupted.
+    fn begin(&self, flush: Flush, wait: Wait) -> Result<Taken<'_, Writer>> {
+        let started = Instant::now();
+        loop {
+            let left = wait.limit.saturating_sub(started.elapsed());
+            match self.try_to_begin(flush, left.min(WAIT_SLICE)) {
+                Err(Error::Busy(_)) if left.is_zero() => return Err(busy(&self.place, wait.limit)),
+                Err(Error::Busy(_)) if (wait.interrupted)() => return Err(Error::Interrupted),
+                Err(Error::Busy(_)) => {}
+                begun => return begun,
+            }
+        }
+    }
+
+    fn try_to_begin(&self, flush: Flush, limit: Duration) -> Result<Taken<'_, Writer>> {
+        let started = Instant::now();
+        let Some(mut writer) = self.writer.take(limit) else {
+            return Err(Error::Busy("other threads of this process are writing".into()));
+        };
+        let left = limit.saturating_sub(started.elapsed());
+        writer.patience.set(left);
+        self.check_files()?;
         if writer.connection.is_none() {
-            writer.connection = Some(open(&self.place, &writer.patience, limit)?.0);
-            writer.sync = Sync::Full;
+            let (connection, _) = open(&self.place, Making::Existing, &writer.patience, left)?;
+            distrust_log(&connection)?;
+            writer.connection = Some(connection);
+            writer.flush = Flush::Full;
         }
-        if writer.sync != sync {
-            writer.switch(sync)?;
+        if writer.flush != flush {
+            writer.switch(flush)?;
         }
-        let connection = writer.connection.as_ref().expect("opened above");
-        run(connection, "BEGIN IMMEDIATE").map_err(|error| match error {
-            Error::Busy(_) => busy(&self.place, limit),
-            other => other,
-        })?;
+        let begun = run(writer.connection(), "BEGIN IMMEDIATE");
+        if let Err(Error::Io(_)) = &begun {
+            self.give_up_connections(&mut writer);
+        }
+        begun.map(|()| writer)
+    }
+
+    fn transact<T>(&self, writer: &Writer, clock: &Clock, work: impl FnOnce(&Tx) -> Result<T>) -> Result<T> {
+        let connection = writer.connection();
         let guard = Rollback(connection);
         let tx = Tx::new(connection, clock.now(), self.shape);
         let value = work(&tx)?;
@@ -328,39 +343,54 @@ impl Database {
             other => other,
         })?;
         std::mem::forget(guard);
-        if let Place::File(path) = &self.place {
-            locks::check_wal(path, self.identity.0, self.identity.1)?;
-        }
+        self.check_files()?;
         Ok(value)
+    }
+
+    /// What went to a file or a log that nobody will read is not acknowledged.
+    fn check_files(&self) -> Result<()> {
+        match &self.place {
+            Place::File(path) => locks::check_files(path, self.identity.0, self.identity.1),
+            Place::Memory(_) => Ok(()),
+        }
     }
 
     /// After an I/O error pages in memory and on disk may differ, and a log that was replaced is nobody's: the next
     /// call opens fresh connections.
     fn give_up_connections(&self, writer: &mut Writer) {
-        writer.connection.take().into_iter().chain(self.readers.lock().drain(..)).for_each(abandon);
+        if let Place::File(_) = self.place {
+            let mut readers = self.readers.lock();
+            readers.epoch += 1;
+            writer.connection.take().into_iter().chain(readers.idle.drain(..)).for_each(abandon);
+        }
     }
 
     /// Runs `look` on a connection beside the writer; it sees everything committed before the call.
     pub fn read<T>(&self, look: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         if let Place::Memory(_) = self.place {
             let writer = self.writer.take(Duration::MAX).expect("a wait without end ends with the writer");
-            return look(writer.connection.as_ref().expect("a private connection is never given up"));
+            return look(writer.connection());
         }
-        let idle = self.readers.lock().pop();
+        let (idle, epoch) = {
+            let mut readers = self.readers.lock();
+            (readers.idle.pop(), readers.epoch)
+        };
         let outcome = match idle {
             Some(reader) => look(&reader).map(|value| (value, reader)),
             None => self.reader().and_then(|reader| look(&reader).map(|value| (value, reader))),
         };
         let (value, reader) = outcome.map_err(|error| self.about(error))?;
         let mut readers = self.readers.lock();
-        if readers.len() < IDLE_READERS {
-            readers.push(reader);
+        if readers.epoch != epoch {
+            abandon(reader);
+        } else if readers.idle.len() < IDLE_READERS {
+            readers.idle.push(reader);
         }
         Ok(value)
     }
 
     fn reader(&self) -> Result<Connection> {
-        let reader = connect(&self.place, &Patience::new(Duration::from_secs(30)))?;
+        let reader = connect(&self.place, Making::Existing, &Patience::new(Duration::from_secs(30)))?;
         reader.execute_batch("PRAGMA query_only = ON")?;
         Ok(reader)
     }
@@ -373,18 +403,44 @@ impl Database {
     }
 }
 
+/// How long a call waits for other writers, and what may end the wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    pub limit: Duration,
+    /// Asked between two slices, without any lock held.
+    pub interrupted: fn() -> bool,
+}
+
+impl Wait {
+    /// A wait that only time ends.
+    pub fn up_to(limit: Duration) -> Self {
+        Self { limit, interrupted: || false }
+    }
+}
+
 impl Writer {
+    fn connection(&self) -> &Connection {
+        self.connection.as_ref().expect("a writer is used only while it is open")
+    }
+
     /// Sets how commits sync, and reads it back: a level that did not take is an error, not a surprise.
-    fn switch(&mut self, sync: Sync) -> Result<()> {
-        let connection = self.connection.as_ref().expect("a writer is switched only while it is open");
-        connection.execute_batch(sync.pragma())?;
+    fn switch(&mut self, flush: Flush) -> Result<()> {
+        let connection = self.connection();
+        connection.execute_batch(flush.pragma())?;
         let level: i64 = connection.prepare_cached("PRAGMA synchronous")?.query_row([], |row| row.get(0))?;
-        if level != sync.level() {
-            return Err(Error::Storage(format!("SQLite did not accept '{}': it says {level}", sync.pragma())));
+        if level != flush.level() {
+            return Err(Error::Storage(format!("SQLite did not accept '{}': it says {level}", flush.pragma())));
         }
-        self.sync = sync;
+        self.flush = flush;
         Ok(())
     }
+}
+
+/// After an I/O error the log may have a hole that only the page cache hides: what is acknowledged next must not stand
+/// behind it. So everything goes to the database, and the log starts anew.
+fn distrust_log(connection: &Connection) -> Result<()> {
+    let is_busy: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    if is_busy { Err(Error::Busy("readers keep the log from starting anew".into())) } else { Ok(()) }
 }
 
 /// Closes a connection without the checkpoint that could write what it only believes.
@@ -424,8 +480,8 @@ fn busy(place: &Place, limit: Duration) -> Error {
         }
         locks::Writer::Process(pid) => format!("process {pid} has an open write transaction"),
         locks::Writer::Unknown => {
-            "another connection has an open transaction; if it is yours, commit it or roll it back before calling the \
-             queue"
+            "another connection or thread has an open transaction; if it is yours, commit it or roll it back before \
+             calling the queue"
                 .to_owned()
         }
     };
@@ -439,8 +495,8 @@ fn find(path: &Path) -> Option<Arc<Database>> {
 }
 
 /// A connection to a file that is known to have our tables.
-fn open(place: &Place, patience: &Patience, limit: Duration) -> Result<(Connection, migrate::Shape)> {
-    let opened = connect(place, patience).and_then(|mut connection| {
+fn open(place: &Place, making: Making, patience: &Patience, limit: Duration) -> Result<(Connection, migrate::Shape)> {
+    let opened = connect(place, making, patience).and_then(|mut connection| {
         let shape = migrate::prepare(&mut connection, place, limit)?;
         Ok((connection, shape))
     });
@@ -450,12 +506,19 @@ fn open(place: &Place, patience: &Patience, limit: Duration) -> Result<(Connecti
     })
 }
 
+/// Whether a file that is not there may be made. Only the first open of a queue makes one: a file that vanished under
+/// an open queue is an error, not an empty queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Making {
+    IfMissing,
+    Existing,
+}
+
 /// Every connection of this crate is opened here.
-fn connect(place: &Place, patience: &Patience) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+fn connect(place: &Place, making: Making, patience: &Patience) -> Result<Connection> {
+    let mut flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    flags.set(OpenFlags::SQLITE_OPEN_CREATE, making == Making::IfMissing);
     locks::install()?;
     let mut connection = match place {
         Place::Memory(_) => Connection::open_in_memory_with_flags(flags)?,
@@ -464,6 +527,13 @@ fn connect(place: &Place, patience: &Patience) -> Result<Connection> {
             if std::fs::metadata(path).is_ok_and(|file| file.len() == 1) {
                 return Err(Error::NotADatabase(
                     "the file has one byte and is not a database; it was left as it is".into(),
+                ));
+            }
+            if locks::is_hard_linked(path) {
+                return Err(Error::Storage(
+                    "the file has several names (hard links), and each would have a log of its own; use one name, or a \
+                     symbolic link"
+                        .into(),
                 ));
             }
             let connection = Connection::open_with_flags(path, flags).map_err(|error| cannot_open(path, error))?;
@@ -486,6 +556,14 @@ fn connect(place: &Place, patience: &Patience) -> Result<Connection> {
 fn cannot_open(path: &Path, error: rusqlite::Error) -> Error {
     let directory = path.parent().unwrap_or(Path::new("/"));
     match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::CannotOpen)
+            if !path.exists() && directory.exists() && locks::is_writable(directory) =>
+        {
+            Error::Storage("the file is gone: it was moved or deleted while the queue was open".into())
+        }
+        Some(rusqlite::ErrorCode::CannotOpen) if path.exists() && !locks::is_writable(path) => {
+            Error::ReadOnly(format!("the file cannot be written ({error}); check its permissions"))
+        }
         Some(rusqlite::ErrorCode::CannotOpen) if !locks::is_writable(directory) => {
             Error::ReadOnly(format!("the directory cannot be written ({error}); check its permissions"))
         }

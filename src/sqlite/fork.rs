@@ -13,17 +13,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rusqlite::ffi;
 
 use super::connection::OpenHold;
-use super::locks::ForkHold;
+use super::locks::{FORK, ForkHold};
 use crate::error::{Error, Result};
 
 /// SQLite's static mutexes, from the outermost to the innermost as SQLite itself takes them.
 const MUTEXES: [c_int; 9] = [
     ffi::SQLITE_MUTEX_STATIC_OPEN,
-    ffi::SQLITE_MUTEX_STATIC_MAIN,
     ffi::SQLITE_MUTEX_STATIC_VFS1,
     ffi::SQLITE_MUTEX_STATIC_VFS2,
     ffi::SQLITE_MUTEX_STATIC_VFS3,
     ffi::SQLITE_MUTEX_STATIC_PRNG,
+    ffi::SQLITE_MUTEX_STATIC_MAIN,
     ffi::SQLITE_MUTEX_STATIC_LRU,
     ffi::SQLITE_MUTEX_STATIC_PMEM,
     ffi::SQLITE_MUTEX_STATIC_MEM,
@@ -59,6 +59,9 @@ unsafe impl Sync for Stash {}
 static STASH: Stash = Stash(UnsafeCell::new(None));
 
 extern "C" fn before() {
+    if FORK.is_off() {
+        return;
+    }
     let open = OpenHold::take();
     for mutex in MUTEXES {
         // SAFETY: static mutexes exist once SQLite is initialised, and it is.

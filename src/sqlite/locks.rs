@@ -111,6 +111,8 @@ pub struct Registry {
 
 static REGISTRY: Lazy<Mutex<Registry>> = Lazy::new(Mutex::default);
 static INSTALLED: OnceCell<()> = OnceCell::new();
+/// Whether a file was opened in this process.
+static USED: AtomicBool = AtomicBool::new(false);
 
 /// A part of the cure that can be left out, so that tests can show what it is for.
 pub struct Measure(AtomicBool);
@@ -126,24 +128,25 @@ impl Measure {
     /// Only before the first open.
     #[cfg_attr(not(feature = "python"), allow(dead_code))]
     pub fn switch_off(&self) -> Result<()> {
-        if INSTALLED.get().is_some() {
+        if USED.load(Ordering::SeqCst) {
             return Err(Error::Invalid("a queue was opened in this process already".into()));
         }
         self.0.store(true, Ordering::SeqCst);
         Ok(())
     }
 
-    fn is_off(&self) -> bool {
+    pub fn is_off(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Replaces the system calls, once, before the first open of this process.
+/// Replaces the system calls, once, before the first open of this process; when the Python module is loaded, so that no
+/// fork can come in between.
 pub fn install() -> Result<()> {
     INSTALLED.get_or_try_init(|| {
         Lazy::force(&REGISTRY);
         replace_system_calls()?;
-        if FORK.is_off() { Ok(()) } else { fork::install() }
+        fork::install()
     })?;
     Ok(())
 }
@@ -219,6 +222,14 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> 
 unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_int {
     // SAFETY: SQLite passes a NUL-terminated path.
     let name = unsafe { CStr::from_ptr(path) };
+    USED.store(true, Ordering::Relaxed);
+    // SQLite falls back to reading alone when it may not write. We refuse such files; and what is not opened need not
+    // be closed, which could cost somebody a lock.
+    let reads_only = flags & libc::O_ACCMODE == libc::O_RDONLY;
+    if reads_only && role(as_path(name)) == Role::Database && look_at(name).is_some_and(|found| found.is_regular) {
+        set_errno(libc::EACCES);
+        return -1;
+    }
     let mut registry = registry();
     if let Some(fd) = registry.unpark(name, flags) {
         return fd;
@@ -230,6 +241,19 @@ unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_i
         registry.enter(fd, name);
     }
     fd
+}
+
+fn set_errno(code: c_int) {
+    // SAFETY: the error number of this thread.
+    #[cfg(any(target_os = "linux", target_os = "emscripten"))]
+    unsafe {
+        *libc::__errno_location() = code;
+    }
+    // SAFETY: as above. Untested.
+    #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
+    unsafe {
+        *libc::__error() = code;
+    }
 }
 
 /// Never lets a close of ours drop the locks of another copy.
@@ -306,7 +330,7 @@ impl Registry {
         if !found.is_regular {
             return;
         }
-        let path = PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes()));
+        let path = as_path(name).to_owned();
         if !self.files.contains_key(&found.inode) {
             self.names.entry(path.clone()).or_default().push(found.inode);
         }
@@ -327,7 +351,8 @@ impl Registry {
             return None;
         }
         let file = self.files.get_mut(&look_at(name)?.inode)?;
-        let descriptor = file.descriptors.iter_mut().find(|descriptor| descriptor.parked)?;
+        let descriptor =
+            file.descriptors.iter_mut().find(|descriptor| descriptor.parked && is_read_write(descriptor.fd))?;
         descriptor.parked = false;
         Some(descriptor.fd)
     }
@@ -372,25 +397,22 @@ impl Registry {
         let all = self.next_sweep.is_none_or(|next| next <= started);
         let mut candidates = Vec::new();
         for (inode, file) in &self.files {
-            if !file.is_parked() || !(all || *inode == just_parked) {
-                continue;
-            }
-            if is_unlinked(file.lock_fd()) {
-                candidates.push(Family { head: *inode, shared_memory: Vec::new(), fenced: false });
-            } else if file.role == Role::Database {
+            if file.is_parked() && (all || *inode == just_parked) {
                 candidates.extend(self.family(*inode, file));
             }
         }
-        let fenced = |family: &Family| family.fenced;
-        let others = if candidates.iter().any(fenced) { self.inodes_of_others() } else { HashSet::new() };
+        let others = if candidates.is_empty() { HashSet::new() } else { self.inodes_of_others() };
         for family in candidates {
-            if family.fenced && family.inodes().any(|inode| others.contains(&inode)) {
+            let is_used = family.inodes().any(|inode| others.contains(&inode));
+            if is_used && family.fenced {
                 set_lock(&self.files[&family.head], libc::F_UNLCK, PENDING_BYTE, 1);
-                continue;
-            }
-            // `-shm` first, and last of all the descriptor that holds the PENDING byte.
-            for inode in family.inodes() {
-                self.close_for_good(inode);
+            } else if is_used && family.unlinked {
+                self.close_for_good(family.head);
+            } else if !is_used {
+                // `-shm` first, and last of all the descriptor that holds the PENDING byte.
+                for inode in family.inodes() {
+                    self.close_for_good(inode);
+                }
             }
         }
         if all {
@@ -398,16 +420,22 @@ impl Registry {
         }
     }
 
-    /// A database and its `-shm`, if both are parked and the PENDING byte is ours.
+    /// What goes together with a parked file: a database and its `-shm`, if that is parked too and the PENDING byte is
+    /// ours; a file that was unlinked, which nobody can open any more; a `-shm` whose database we have closed.
     fn family(&self, head: Inode, file: &File) -> Option<Family> {
+        let unlinked = is_unlinked(file.lock_fd());
+        if file.role == Role::SharedMemory {
+            let database = file.path.as_os_str().as_bytes().strip_suffix(b"-shm").unwrap_or_default();
+            let is_alone = self.named(Path::new(std::ffi::OsStr::from_bytes(database))).next().is_none();
+            let family = Family { head, shared_memory: Vec::new(), fenced: false, unlinked };
+            return (is_alone || unlinked).then_some(family);
+        }
         let shared_memory = self.named(&with_suffix(&file.path, "-shm")).map(|(inode, _)| inode).collect::<Vec<_>>();
         if shared_memory.iter().any(|inode| !self.files[inode].is_parked()) {
-            return None;
+            return unlinked.then_some(Family { head, shared_memory: Vec::new(), fenced: false, unlinked });
         }
-        if !set_lock(file, libc::F_WRLCK, PENDING_BYTE, 1) {
-            return None;
-        }
-        Some(Family { head, shared_memory, fenced: true })
+        let fenced = !unlinked && set_lock(file, libc::F_WRLCK, PENDING_BYTE, 1);
+        (fenced || unlinked).then_some(Family { head, shared_memory, fenced, unlinked })
     }
 
     fn named(&self, path: &Path) -> impl Iterator<Item = (Inode, &File)> {
@@ -446,12 +474,18 @@ struct Family {
     shared_memory: Vec<Inode>,
     /// The PENDING byte of the database is held.
     fenced: bool,
+    /// Nobody can open it any more, so nobody's locks on it matter.
+    unlinked: bool,
 }
 
 impl Family {
     fn inodes(&self) -> impl Iterator<Item = Inode> {
         self.shared_memory.iter().copied().chain([self.head])
     }
+}
+
+fn as_path(name: &CStr) -> &Path {
+    Path::new(std::ffi::OsStr::from_bytes(name.to_bytes()))
 }
 
 fn role(path: &Path) -> Role {
@@ -522,7 +556,8 @@ fn look_at_bytes(path: &[u8]) -> Option<Found> {
 /// The inode alone, without asking for times: a file whose times were asked for gets new ones at its next write, and
 /// then a sync has to write them too (70 µs a commit).
 #[cfg(target_os = "linux")]
-fn inode_at(path: &CStr) -> Option<Inode> {
+fn inode_at(path: &Path) -> Option<Inode> {
+    let path = &std::ffi::CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: a zeroed `struct statx` is a valid one to fill.
     unsafe {
         let mut found: libc::statx = std::mem::zeroed();
@@ -535,8 +570,13 @@ fn inode_at(path: &CStr) -> Option<Inode> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn inode_at(path: &CStr) -> Option<Inode> {
-    look_at(path).map(|found| found.inode)
+fn inode_at(path: &Path) -> Option<Inode> {
+    look_at_bytes(path.as_os_str().as_bytes()).map(|found| found.inode)
+}
+
+fn is_read_write(fd: c_int) -> bool {
+    // SAFETY: a plain question about a descriptor of ours.
+    unsafe { libc::fcntl(fd, libc::F_GETFL) & libc::O_ACCMODE == libc::O_RDWR }
 }
 
 fn is_unlinked(fd: c_int) -> bool {
@@ -545,7 +585,8 @@ fn is_unlinked(fd: c_int) -> bool {
 
 /// Whether the file system of this descriptor has open-file-description locks.
 fn probe(fd: c_int) -> bool {
-    cfg!(any(target_os = "linux", target_os = "android", target_vendor = "apple")) && holder(fd, PENDING_BYTE).is_ok()
+    cfg!(any(target_os = "linux", target_os = "android", target_vendor = "apple"))
+        && holder(fd, PENDING_BYTE, 1).is_ok()
 }
 
 /// Sets or removes a lock of ours on a file, without waiting. Says whether it worked.
@@ -556,9 +597,9 @@ fn set_lock(file: &File, kind: c_int, start: i64, length: i64) -> bool {
     unsafe { libc::fcntl(file.lock_fd(), command, &mut lock) == 0 }
 }
 
-/// Who holds a lock on this byte that would stop us: nobody, or a process (-1 if the lock belongs to a file).
-fn holder(fd: c_int, start: i64) -> std::io::Result<Option<libc::pid_t>> {
-    let mut lock = record(libc::F_WRLCK as c_int, start, 1);
+/// Who holds a lock on these bytes that would stop us: nobody, or a process (-1 if the lock belongs to a file).
+fn holder(fd: c_int, start: i64, length: i64) -> std::io::Result<Option<libc::pid_t>> {
+    let mut lock = record(libc::F_WRLCK as c_int, start, length);
     // SAFETY: as above.
     if unsafe { libc::fcntl(fd, ofd::GETLK, &mut lock) } != 0 {
         return Err(std::io::Error::last_os_error());
@@ -625,24 +666,31 @@ pub fn check_shareable(path: &Path) -> Result<()> {
     ))
 }
 
-/// The second line: whether the WAL our connections to this database write to is still the file's WAL.
-pub fn check_wal(path: &Path, device: u64, number: u64) -> Result<()> {
+/// The second line: whether the path still leads to the file we opened, and the WAL our connections write to is still
+/// its WAL.
+pub fn check_files(path: &Path, device: u64, number: u64) -> Result<()> {
     if COMMIT_CHECK.is_off() {
         return Ok(());
     }
+    let database = Inode { device, number };
     let wal = with_suffix(path, "-wal");
-    let current = std::ffi::CString::new(wal.as_os_str().as_bytes()).ok().and_then(|name| inode_at(&name));
-    let database = Some(Inode { device, number });
+    let current = inode_at(path);
+    let current_wal = inode_at(&wal);
     let registry = registry();
-    let mut ours = registry.named(&wal).filter(|(_, file)| file.database == database);
-    if ours.all(|(inode, _)| current == Some(inode)) {
+    let mut ours = registry.named(&wal).filter(|(_, file)| file.database == Some(database));
+    if current == Some(database) && ours.all(|(inode, _)| current_wal == Some(inode)) {
         return Ok(());
     }
     Err(Error::Io(
-        "the write-ahead log of this file was removed or replaced by somebody else while we wrote to it; this change is \
-         not acknowledged, look before you repeat it"
+        "the file or its write-ahead log was removed or replaced by somebody else while the queue was open; this change \
+         is not acknowledged. Close the queue, and look at the file before you go on"
             .into(),
     ))
+}
+
+/// Whether a file has more names than one.
+pub fn is_hard_linked(path: &Path) -> bool {
+    look_at_bytes(path.as_os_str().as_bytes()).is_some_and(|found| found.links > 1)
 }
 
 /// Who keeps us from writing.
@@ -656,10 +704,18 @@ pub enum Writer {
 
 pub fn writer(path: &Path) -> Writer {
     let registry = registry();
-    let Some((_, file)) = registry.named(&with_suffix(path, "-shm")).next() else { return Writer::Unknown };
-    match holder(file.lock_fd(), WAL_WRITE_BYTE) {
-        Ok(Some(pid)) if pid == std::process::id() as libc::pid_t => Writer::ThisProcess,
-        Ok(Some(pid)) if pid > 0 => Writer::Process(pid),
+    let shm = with_suffix(path, "-shm");
+    let held = match registry.named(&shm).next() {
+        Some((_, file)) => holder(file.lock_fd(), WAL_WRITE_BYTE, 1),
+        // A file that is not in WAL mode yet is locked itself: PENDING, RESERVED and the bytes readers share.
+        None => match registry.named(path).next() {
+            Some((_, file)) => holder(file.lock_fd(), PENDING_BYTE, 512),
+            None => return Writer::Unknown,
+        },
+    };
+    match held.ok().flatten() {
+        Some(pid) if pid == std::process::id() as libc::pid_t => Writer::ThisProcess,
+        Some(pid) if pid > 0 => Writer::Process(pid),
         _ => Writer::Unknown,
     }
 }
@@ -732,7 +788,7 @@ mod tests {
         drop(open_plainly(&place.path));
         drop(open_plainly(&with_suffix(&place.path, "-shm")));
         let stranger = open_plainly(&place.path);
-        assert_eq!(holder(stranger.as_raw_fd(), SHARED_BYTE).unwrap(), Some(-1));
+        assert_eq!(holder(stranger.as_raw_fd(), SHARED_BYTE, 1).unwrap(), Some(-1));
     }
 
     #[test]
@@ -751,7 +807,7 @@ mod tests {
         assert!(lock_as_process(&other, 0));
         drop(queue(&place));
         let stranger = open_plainly(&place.path);
-        assert_eq!(holder(stranger.as_raw_fd(), 0).unwrap(), Some(std::process::id() as libc::pid_t));
+        assert_eq!(holder(stranger.as_raw_fd(), 0, 1).unwrap(), Some(std::process::id() as libc::pid_t));
         assert!(entries(&place) > 0);
         assert!(registry().named(&place.path).all(|(_, file)| file.is_parked()));
         // A close of any descriptor would drop the other copy's lock, so these are leaked to the end of the test.
@@ -801,7 +857,7 @@ mod tests {
         let place = place();
         let _queue = queue(&place);
         let database = look_at_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
-        let check = || check_wal(&place.path, database.device, database.number);
+        let check = || check_files(&place.path, database.device, database.number);
         check().unwrap();
         let wal = with_suffix(&place.path, "-wal");
         std::fs::rename(&wal, with_suffix(&place.path, "-gone")).unwrap();

@@ -33,7 +33,11 @@ pub fn check_shareable(_path: &Path) -> Result<()> {
     Ok(())
 }
 
-pub fn check_wal(_path: &Path, _device: u64, _number: u64) -> Result<()> {
+pub fn is_hard_linked(_path: &Path) -> bool {
+    false
+}
+
+pub fn check_files(_path: &Path, _device: u64, _number: u64) -> Result<()> {
     Ok(())
 }
 

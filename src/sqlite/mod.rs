@@ -9,10 +9,10 @@ mod fork;
 mod locks;
 mod migrate;
 
-pub use connection::{Database, Place, Sync};
+pub use connection::{Database, Flush, Place, Wait};
 pub use fork::generation;
 #[cfg(feature = "python")]
-pub use locks::{COMMIT_CHECK, FORK, LOCKS};
+pub use locks::{COMMIT_CHECK, FORK, LOCKS, install};
 
 use once_cell::unsync::OnceCell;
 use rusqlite::types::{FromSql, Value as SqlValue, ValueRef};

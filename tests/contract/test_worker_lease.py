@@ -154,7 +154,7 @@ def test_an_expired_claim_comes_back_whoever_holds_the_worker_lease(queue, other
 
 
 def test_a_drain_keeps_the_lease_alive_while_it_runs(queue, other, stored, clock, until):
-    session = queue.begin_drain(ttl=0.3)
+    session = queue._begin_drain(ttl=0.3)
     for _ in range(4):
         clock.advance(0.29)
         until(lambda: datetime.fromisoformat(json.loads(stored())["heartbeat"]) == clock.now)
