@@ -151,7 +151,8 @@ impl Queue {
         let session = self.session()?;
         let seen = session.database.bell().count();
         let attention = session.database.attention(self.name(), self.options.clock.now(), self.options.lease_ms)?;
-        let promising = attention.ready || attention.due || attention.expired || self.is_time_to_look_ahead(&session);
+        let promising =
+            attention.ready.is_some() || attention.due || attention.expired || self.is_time_to_look_ahead(&session);
         if promising && !attention.paused {
             let wait = Wait { limit: limit.min(self.options.patience), ..self.wait() };
             match self.claim_within(how, wait) {
@@ -170,7 +171,9 @@ impl Queue {
         if attention.paused {
             return Ok(Taken { items: Vec::new(), unfinished: false });
         }
-        let unfinished = self.bring_in(tx, attention)?;
+        let (brought_in, unfinished) = self.bring_in(tx, attention)?;
+        // The first look has found the first item already, unless something came in since.
+        let mut found = if brought_in { None } else { attention.ready };
         let whole_group = match how.from {
             From::WholeGroup => tx.next_group(self.name())?,
             From::Queue | From::Group(_) => None,
@@ -179,7 +182,10 @@ impl Queue {
         let mut items = Vec::new();
         while items.len() < how.limit {
             let next = match (&how.from, &whole_group) {
-                (From::Queue, _) => tx.next(self.name())?,
+                (From::Queue, _) => match found.take() {
+                    Some(id) => Some(id),
+                    None => tx.next(self.name())?,
+                },
                 (From::Group(group), _) => tx.next_in_group(self.name(), group)?,
                 (From::WholeGroup, Some(group)) => tx.next_of_batch(self.name(), group)?,
                 (From::WholeGroup, None) => None,
@@ -221,8 +227,9 @@ impl Queue {
         }
     }
 
-    /// Small, bounded steps: due items join the order, expired claims are taken back. Says whether some are left.
-    fn bring_in(&self, tx: &Tx, attention: Attention) -> Result<bool> {
+    /// Small, bounded steps: due items join the order, expired claims are taken back. Says whether anything was brought
+    /// in, and whether some is left.
+    fn bring_in(&self, tx: &Tx, attention: Attention) -> Result<(bool, bool)> {
         let due = if attention.due { tx.bring_in_due(self.name(), DUE_AT_A_TIME)? } else { 0 };
         let mut expired = Vec::new();
         if attention.expired {
@@ -230,11 +237,12 @@ impl Queue {
         }
         let ahead = self.look_ahead(tx)?;
         let unfinished = due >= DUE_AT_A_TIME || expired.len() >= EXPIRED_AT_A_TIME || ahead.len() == EXPIRED_AT_A_TIME;
+        let brought_in = due > 0 || !expired.is_empty() || !ahead.is_empty();
         for claim in expired.into_iter().chain(ahead) {
             let worker = claim.worker.clone();
             self.end(tx, &claim, Ending::Lost { worker })?;
         }
-        Ok(unfinished)
+        Ok((brought_in, unfinished))
     }
 
     /// Claims that a clock that went back would hold too long. Finding them means walking all claims, so it is not

@@ -314,7 +314,9 @@ impl Database {
         };
         let left = limit.saturating_sub(started.elapsed());
         writer.patience.set(left);
-        self.check_files()?;
+        if let Place::File(path) = &self.place {
+            locks::check_file(path, self.identity.0, self.identity.1)?;
+        }
         if writer.connection.is_none() {
             let (connection, _) = open(&self.place, Making::Existing, &writer.patience, left)?;
             distrust_log(&connection)?;

@@ -681,11 +681,20 @@ pub fn check_files(path: &Path, device: u64, number: u64) -> Result<()> {
     if current == Some(database) && ours.all(|(inode, _)| current_wal == Some(inode)) {
         return Ok(());
     }
-    Err(Error::Io(
+    Err(replaced())
+}
+
+/// The same before anything is written, without the log.
+pub fn check_file(path: &Path, device: u64, number: u64) -> Result<()> {
+    if COMMIT_CHECK.is_off() || inode_at(path) == Some(Inode { device, number }) { Ok(()) } else { Err(replaced()) }
+}
+
+fn replaced() -> Error {
+    Error::Io(
         "the file or its write-ahead log was removed or replaced by somebody else while the queue was open; this change \
          is not acknowledged. Close the queue, and look at the file before you go on"
             .into(),
-    ))
+    )
 }
 
 /// Whether a file has more names than one.

@@ -37,6 +37,10 @@ pub fn is_hard_linked(_path: &Path) -> bool {
     false
 }
 
+pub fn check_file(_path: &Path, _device: u64, _number: u64) -> Result<()> {
+    Ok(())
+}
+
 pub fn check_files(_path: &Path, _device: u64, _number: u64) -> Result<()> {
     Ok(())
 }

@@ -103,7 +103,8 @@ pub struct Note<'a> {
 /// What waits for a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attention {
-    pub ready: bool,
+    /// The first claimable item.
+    pub ready: Option<i64>,
     pub due: bool,
     pub expired: bool,
     pub paused: bool,

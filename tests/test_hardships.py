@@ -1,0 +1,221 @@
+"""Hard cases: files replaced under an open queue, locks of one's own, interrupts, late starts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from membox_queue import GiveUp, Queue, QueueBusyError, Retry, RetryLater, StaleClaimError, StorageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def own(path, queue):
+    """A connection of the user's own to the queue's file, in this process."""
+    connection = sqlite3.connect(path, isolation_level=None, timeout=0)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def hasty(path):
+    with Queue(path, busy_timeout=0.05) as queue:
+        yield queue
+
+
+def test_a_file_replaced_by_rename_is_not_written_to(tmp_path: Path, path: Path) -> None:
+    with Queue(tmp_path / "backup.db") as backup:
+        backup.enqueue("older")
+    with Queue(path) as queue:
+        queue.enqueue("newer")
+        os.replace(tmp_path / "backup.db", path)
+        for _ in range(3):
+            with pytest.raises(StorageError, match="removed or replaced"):
+                queue.enqueue("after")
+
+
+def test_a_file_that_vanished_is_an_error_and_not_made_anew(queue, path) -> None:
+    queue.enqueue("x")
+    for file in path.parent.iterdir():
+        file.unlink()
+    with pytest.raises(StorageError, match="removed or replaced"):
+        queue.enqueue("y")
+    assert not path.exists()
+
+
+def test_a_hard_link_is_refused(path, tmp_path) -> None:
+    Queue(path).close()
+    os.link(path, tmp_path / "twin.db")
+    with pytest.raises(StorageError, match="hard links"):
+        Queue(path)
+
+
+def test_a_release_that_was_busy_can_be_repeated(hasty, own) -> None:
+    assert hasty.acquire_worker_lease()
+    own.execute("BEGIN IMMEDIATE")
+    with pytest.raises(QueueBusyError, match="this very process"):
+        hasty.release_worker_lease()
+    own.execute("ROLLBACK")
+    assert hasty.release_worker_lease()
+    assert not hasty.worker_is_alive()
+
+
+def test_a_handler_that_leaves_its_transaction_open_gets_both_errors_told(hasty, own) -> None:
+    hasty.enqueue("x")
+
+    def handler(item):
+        own.execute("BEGIN IMMEDIATE")
+        raise ValueError("bad document")
+
+    with pytest.raises(QueueBusyError) as busy:
+        hasty.drain(handler)
+    assert isinstance(busy.value.__cause__, ValueError)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ZeroDivisionError])
+def test_an_exception_of_the_user_is_not_replaced_when_it_cannot_be_recorded(hasty, own, error) -> None:
+    hasty.enqueue("x")
+
+    def work():
+        with hasty.claim():
+            own.execute("BEGIN IMMEDIATE")
+            raise error
+
+    with pytest.raises(error) as raised:
+        work()
+    assert "could not record" in raised.value.__notes__[0]
+
+
+def test_an_interrupt_in_a_drain_is_not_replaced_when_the_item_cannot_be_given_back(hasty, own) -> None:
+    hasty.enqueue("x")
+
+    def handler(item):
+        own.execute("BEGIN IMMEDIATE")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        hasty.drain(handler)
+    assert "could not give the item back" in raised.value.__notes__[0]
+
+
+def test_entering_an_item_late_renews_it_at_once(queue, clock) -> None:
+    queue.enqueue("x")
+    item = queue.claim(lease=0.06)
+    threading.Event().wait(0.03)
+    with item:
+        # Renewed on entering, for a whole lease from the (stopped) clock's now.
+        clock.advance(0.05)
+        assert queue.claim() is None
+
+
+def test_entering_an_item_whose_claim_has_ended_is_refused(queue, clock) -> None:
+    queue.enqueue("x")
+    item = queue.claim(lease=0.01)
+    threading.Event().wait(0.01)
+    clock.advance(1)
+    with queue.claim() as taken:
+        with pytest.raises(StaleClaimError), item:
+            pytest.fail("the block must not run")
+        assert not taken.lost
+    with pytest.raises(StaleClaimError), taken:
+        pytest.fail("the block must not run")
+
+
+def test_an_item_finished_by_its_holder_is_not_lost(queue) -> None:
+    queue.enqueue("x")
+    with queue.claim(lease=0.03) as item:
+        queue.mark_done(item)
+        # Several beats that find nothing to renew.
+        threading.Event().wait(0.05)
+        assert not item.lost
+        item.check()
+
+
+def test_a_busy_file_does_not_stop_the_heartbeats_of_others(tmp_path, path) -> None:
+    with Queue(path, lease=600) as busy, Queue(tmp_path / "other.db", lease=0.9) as other:
+        busy.enqueue("x")
+        other.enqueue("x")
+        with busy.claim(lease=1), other.claim() as item:
+            held = sqlite3.connect(path, isolation_level=None)
+            held.execute("BEGIN IMMEDIATE")
+            threading.Event().wait(1.5)
+            assert other.claim() is None
+            assert not item.lost
+            held.execute("ROLLBACK")
+            held.close()
+
+
+def test_requests_mean_the_same_to_mark_failed_as_in_a_handler(path) -> None:
+    with Queue(path, retry=Retry(max=9, base=0, jitter=0)) as queue:
+        queue.enqueue_many(["a", "b"])
+        queue.mark_failed(item=queue.claim(), error=GiveUp("no use"))
+        assert (queue.get(1).status, queue.get(1).error) == ("failed", "no use")
+        queue.mark_failed(queue.claim(), RetryLater(60, count=False))
+        assert (queue.get(2).status, queue.get(2).retries) == ("pending", 0)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_handler_that_only_pretends_to_run_fails_its_item(queue) -> None:
+    async def coroutine(item):
+        return "never"
+
+    def generator(item):
+        yield item
+
+    queue.enqueue_many(["a", "b"])
+    assert queue.drain(lambda item: coroutine(item)).failed == 2
+    assert "coroutine" in queue.get(1).error
+    queue.retry_failed()
+    assert queue.drain(generator).failed == 2
+
+
+WAITING = """
+import sqlite3, sys
+from membox_queue import Queue
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+queue = Queue(sys.argv[1], busy_timeout=60)
+connection.execute("BEGIN IMMEDIATE")
+try:
+    print("waiting", flush=True)
+    queue.enqueue("x")
+except KeyboardInterrupt:
+    connection.execute("ROLLBACK")
+    print("interrupted", queue.pending(), flush=True)
+"""
+
+
+def test_control_c_ends_a_wait_for_the_lock(path) -> None:
+    with subprocess.Popen([sys.executable, "-c", WAITING, str(path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    assert out == "interrupted 0\n"
+
+
+FIRST_OPEN = """
+import os, sys, threading
+from membox_queue import Queue
+thread = threading.Thread(target=lambda: Queue(sys.argv[1]).enqueue("x"))
+thread.start()
+pid = os.fork()
+if pid == 0:
+    Queue(sys.argv[1]).enqueue("y")
+    os._exit(0)
+thread.join()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+def test_a_fork_during_the_first_open_of_a_process_leaves_a_working_child(tmp_path) -> None:
+    for number in range(15):
+        command = [sys.executable, "-c", FIRST_OPEN, str(tmp_path / f"{number}.db")]
+        assert subprocess.run(command, timeout=30).returncode == 0

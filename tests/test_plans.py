@@ -1,0 +1,71 @@
+"""What the planner makes of the statements of the hot paths: their index, no scan, no sorting."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import apsw
+import pytest
+from membox_queue import Queue
+
+STATEMENTS = Path(__file__).parents[1] / "src" / "sqlite" / "sql"
+
+INDEXES = {
+    "next": ["ingest_queue_ready"],
+    "next_in_group": ["ingest_queue_front"],
+    "next_group": ["ingest_queue_ready", "ingest_queue_working"],
+    "next_of_batch": ["ingest_queue_group"],
+    "rest_of_batch": ["ingest_queue_working"],
+    "claim": ["INTEGER PRIMARY KEY"],
+    "settle": ["INTEGER PRIMARY KEY"],
+    "extend": ["INTEGER PRIMARY KEY"],
+    "attention": ["ingest_queue_ready", "ingest_queue_delayed", "ingest_queue_leases"],
+    "bring_in_due": ["ingest_queue_delayed"],
+    "expired": ["ingest_queue_leases"],
+    "ahead": ["ingest_queue_leases"],
+    "find_key": ["ingest_queue_keys"],
+    "get_by_key": ["ingest_queue_keys"],
+    "failures": ["ingest_queue_failed"],
+    "retry_failed": ["ingest_queue_failed", "ingest_queue_key"],
+    "counts": ["PRIMARY KEY"],
+}
+
+
+def statement(name: str) -> str:
+    return re.sub(r"^--.*$", "", (STATEMENTS / f"{name}.sql").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def plan(connection: apsw.Connection, sql: str) -> list[str]:
+    values = (1,) * max([int(number) for number in re.findall(r"\?(\d+)", sql)], default=0)
+    return [row[3] for row in connection.execute("EXPLAIN QUERY PLAN " + sql, values)]
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plans") / "memory.db"
+    Queue(path).close()
+    connection = apsw.Connection(str(path))
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    yield connection
+    connection.close()
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_a_hot_statement_uses_its_index_and_neither_scans_nor_sorts(connection, name):
+    steps = plan(connection, statement(name))
+    for index in INDEXES[name]:
+        assert any(index in step for step in steps), steps
+    assert not [step for step in steps if step.startswith("SCAN ingest_queue") or "TEMP B-TREE" in step], steps
+
+
+def test_the_groups_trigger_uses_the_groups_indexes(connection):
+    (sql,) = connection.execute(
+        "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = 'membox_queue_group_moved'"
+    ).fetchone()
+    body = sql[sql.index("BEGIN") + 5 : sql.rindex("END")]
+    for update in body.replace("NEW.queue", "?1").replace("NEW.group_key", "?2").split(";")[:-1]:
+        steps = plan(connection, update)
+        assert any("ingest_queue_group" in step for step in steps), steps
+        assert any("ingest_queue_working" in step for step in steps), steps
+        assert not [step for step in steps if step.startswith("SCAN ingest_queue") or "TEMP B-TREE" in step], steps
