@@ -271,6 +271,7 @@ class Queue:
         key: str | ByContent | None = None,
         key_ttl: _Seconds | None = None,
         on_duplicate: Literal["return", "raise", "replace"] = "return",
+        connection: Any = None,
     ) -> int:
         """Add one item and return its id. When it returns, the item is on disk.
 
@@ -286,6 +287,10 @@ class Queue:
         keeps the key reserved for so long after the enqueueing, also when the item is finished by then.
         `key=BY_CONTENT` makes the key from the content. `on_duplicate="raise"` raises `DuplicateItemError` instead;
         `"replace"` gives the existing item the new content and options if it is still pending, else raises.
+
+        With `connection`, one of sqlite3, apsw or SQLAlchemy (also a session) on the same file, the item is written by
+        that library in your own transaction: it is there when you commit, and gone when you roll back. `max_pending` is
+        not looked at then.
 
         Raises `PayloadTooLargeError` beyond `max_bytes` and `QueueFullError` beyond `max_pending`.
         """

@@ -10,14 +10,15 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 
 use super::CLOCK;
 use super::attempt::Attempt;
-use super::convert::{count, duration_ms, integer, json, lease_ms, positive, seconds, text};
+use super::convert::{count, duration_ms, integer, json, lease_ms, positive, seconds, text, to_python};
 use super::drain::Drain;
 use super::ending;
 use super::item::{Details, Item, Unique, group as group_name, new_item};
 use super::retry::Retry;
-use crate::item::Status;
+use crate::item::{NewItem, OnDuplicate, Status};
 use crate::outcome::Settled;
 use crate::queue::{self, Claim, Durability, Filter, From, Held, Options};
+use crate::sqlite::Statement;
 
 type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -107,8 +108,9 @@ impl Queue {
 
     #[pyo3(signature = (content, *, project = None, source_path = None, doc_date = None, priority = None, delay = None,
                         run_at = None, max_retries = None, headers = None, group = None, key = None, key_ttl = None,
-                        on_duplicate = None),
-           text_signature = "($self, content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None, group=None, key=None, key_ttl=None, on_duplicate='return')")]
+                        on_duplicate = None,
+                        connection = None),
+           text_signature = "($self, content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None, group=None, key=None, key_ttl=None, on_duplicate='return', connection=None)")]
     #[allow(clippy::too_many_arguments)]
     fn enqueue(
         &self,
@@ -126,12 +128,16 @@ impl Queue {
         key: Arg,
         key_ttl: Arg,
         on_duplicate: Arg,
+        connection: Arg,
     ) -> PyResult<i64> {
         let unique = Unique { key, key_ttl, on_duplicate };
         let details =
             Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
         let item = details.read(content, self.core.options().max_bytes)?;
-        Ok(py.detach(|| self.core.enqueue(item))?)
+        match connection {
+            None => Ok(py.detach(|| self.core.enqueue(item))?),
+            Some(connection) => self.enqueue_on(py, connection, item),
+        }
     }
 
     #[pyo3(signature = (items))]
@@ -392,6 +398,30 @@ impl Queue {
 }
 
 impl Queue {
+    /// Their library runs the statements, in their transaction.
+    fn enqueue_on(&self, py: Python<'_>, connection: &Bound<'_, PyAny>, item: NewItem) -> PyResult<i64> {
+        let statements = self.core.enqueue_statements(item)?;
+        let given = |statement: &Statement| -> PyResult<(&'static str, Vec<Py<PyAny>>)> {
+            let values = statement.values.iter().map(|value| Ok(to_python(py, value)?.unbind()));
+            Ok((statement.sql, values.collect::<PyResult<_>>()?))
+        };
+        let on_duplicate = match statements.on_duplicate {
+            OnDuplicate::Return => "return",
+            OnDuplicate::Raise => "raise",
+            OnDuplicate::Replace => "replace",
+        };
+        let arguments = (
+            connection,
+            self.core.path(),
+            statements.find.as_ref().map(given).transpose()?,
+            given(&statements.replace)?,
+            given(&statements.insert)?,
+            on_duplicate,
+            statements.key,
+        );
+        py.import("membox_queue.own_transaction")?.getattr("enqueue")?.call1(arguments)?.extract()
+    }
+
     fn take(&self, py: Python<'_>, limit: usize, from: From, wait: Arg, lease: Arg) -> PyResult<Vec<Item>> {
         let how = Claim { limit, from, lease_ms: lease.map(|lease| lease_ms("lease", lease)).transpose()? };
         let wait = wait.map(|wait| patience("wait", wait)).transpose()?;

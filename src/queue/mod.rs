@@ -11,6 +11,7 @@ mod worker;
 pub use claim::{Claim, From, Held};
 pub use drain::{Drain, Step};
 pub use look::Filter;
+pub use put::Statements;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -3,15 +3,46 @@
 use sha2::{Digest, Sha256};
 
 use super::Queue;
+use crate::clock::Now;
 use crate::error::{Error, Result};
 use crate::item::{Key, KeyName, NewItem, OnDuplicate, Stored, When};
-use crate::sqlite::{NewRow, Tx};
+use crate::sqlite::{NewRow, Statement, Tx, enqueue_statement, find_key_statement, replace_statement};
 
 /// An item ready to be written once the clock is read.
 struct Prepared {
     row: NewRow,
     when: When,
     key: Option<Key>,
+}
+
+impl Prepared {
+    /// Fills in what depends on the time of writing.
+    fn at(mut self, now: Now) -> Self {
+        self.row.run_at = match self.when {
+            When::Now => None,
+            When::After(delay) => (delay > 0).then(|| now.plus(delay)),
+            When::At(at) => (at > now.ms()).then_some(at),
+        };
+        self.row.key_until = self.key.as_ref().and_then(|key| key.ttl_ms).map(|ttl| now.plus(ttl));
+        self
+    }
+}
+
+impl Key {
+    /// Items enqueued after this have the key still, finished or not.
+    fn since(&self, now: Now) -> Option<i64> {
+        self.ttl_ms.map(|ttl| now.ms().saturating_sub(ttl))
+    }
+}
+
+/// What enqueues an item in somebody else's transaction.
+pub struct Statements {
+    /// Looks for an item that has the key: its id and status.
+    pub find: Option<Statement>,
+    pub replace: Statement,
+    pub insert: Statement,
+    pub on_duplicate: OnDuplicate,
+    pub key: Option<String>,
 }
 
 impl Queue {
@@ -36,23 +67,34 @@ impl Queue {
         Ok(ids)
     }
 
-    fn put(&self, tx: &Tx, item: Prepared) -> Result<i64> {
-        let Prepared { mut row, when, key } = item;
-        row.run_at = match when {
-            When::Now => None,
-            When::After(delay) => (delay > 0).then(|| tx.now().plus(delay)),
-            When::At(at) => (at > tx.now().ms()).then_some(at),
+    /// The statements that enqueue an item on a connection of the caller's own, in the caller's transaction.
+    pub fn enqueue_statements(&self, item: NewItem) -> Result<Statements> {
+        self.session()?;
+        let now = self.options.clock.now();
+        let Prepared { row, key, .. } = self.prepare(item)?.at(now);
+        let find = match (&row.key, &key) {
+            (Some(name), Some(key)) => Some(find_key_statement(self.name(), name, key.since(now), now)),
+            _ => None,
         };
-        if let (Some(name), Some(key)) = (row.key.clone(), key) {
-            row.key_until = key.ttl_ms.map(|ttl| tx.now().plus(ttl));
-            let since = key.ttl_ms.map(|ttl| tx.now().ms().saturating_sub(ttl));
-            if let Some((id, status)) = tx.find_key(self.name(), &name, since)? {
-                return match key.on_duplicate {
-                    OnDuplicate::Return => Ok(id),
-                    OnDuplicate::Replace if status == "pending" && tx.replace(id, &row)? => Ok(id),
-                    OnDuplicate::Raise | OnDuplicate::Replace => Err(Error::Duplicate { key: name, id }),
-                };
-            }
+        Ok(Statements {
+            find,
+            replace: replace_statement(&row),
+            insert: enqueue_statement(self.name(), &row, now),
+            on_duplicate: key.map(|key| key.on_duplicate).unwrap_or_default(),
+            key: row.key,
+        })
+    }
+
+    fn put(&self, tx: &Tx, item: Prepared) -> Result<i64> {
+        let Prepared { row, key, .. } = item.at(tx.now());
+        if let (Some(name), Some(key)) = (row.key.clone(), key)
+            && let Some((id, status)) = tx.find_key(self.name(), &name, key.since(tx.now()))?
+        {
+            return match key.on_duplicate {
+                OnDuplicate::Return => Ok(id),
+                OnDuplicate::Replace if status == "pending" && tx.replace(id, &row)? => Ok(id),
+                OnDuplicate::Raise | OnDuplicate::Replace => Err(Error::Duplicate { key: name, id }),
+            };
         }
         tx.enqueue(self.name(), &row)
     }

@@ -17,7 +17,7 @@ pub use locks::{COMMIT_CHECK, FORK, LOCKS, install};
 use once_cell::unsync::OnceCell;
 use rusqlite::types::{FromSql, Value as SqlValue, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::clock::Now;
 use crate::error::Result;
@@ -46,6 +46,66 @@ pub struct NewRow {
     pub group: Option<String>,
     pub key: Option<String>,
     pub key_until: Option<i64>,
+}
+
+/// A statement and its values, for a connection that is not ours.
+pub struct Statement {
+    pub sql: &'static str,
+    pub values: Vec<Value>,
+}
+
+/// The statements of an enqueue in somebody else's transaction.
+pub fn enqueue_statement(queue: &str, row: &NewRow, now: Now) -> Statement {
+    let filler = filler::pending(row.run_at);
+    let values = json!([
+        queue,
+        row.content,
+        row.content_type,
+        row.project,
+        row.source_path,
+        row.doc_date,
+        row.priority,
+        row.run_at,
+        row.max_retries,
+        row.headers,
+        now.text(),
+        row.group,
+        row.key,
+        row.key_until,
+        filler.0,
+        filler.1
+    ]);
+    Statement { sql: statement!("enqueue"), values: list(values) }
+}
+
+pub fn find_key_statement(queue: &str, key: &str, since: Option<i64>, now: Now) -> Statement {
+    Statement { sql: statement!("find_key"), values: list(json!([queue, key, now.ms(), since])) }
+}
+
+/// `NULL` stands for the id, which is known only once the row was found.
+pub fn replace_statement(row: &NewRow) -> Statement {
+    let values = json!([
+        null,
+        row.content,
+        row.content_type,
+        row.project,
+        row.source_path,
+        row.doc_date,
+        row.priority,
+        row.run_at,
+        row.max_retries,
+        row.headers,
+        row.group,
+        row.key_until
+    ]);
+    Statement { sql: statement!("replace"), values: list(values) }
+}
+
+fn list(values: Value) -> Vec<Value> {
+    match values {
+        Value::Array(values) => values,
+        single => vec![single],
+    }
 }
 
 /// What a claim writes on a row.

@@ -3,5 +3,5 @@
 SELECT id, status FROM ingest_queue INDEXED BY ingest_queue_keys
  WHERE queue = ?1 AND dedup_key = ?2
    AND (status IN ('pending', 'processing', 'blocked') OR key_until > ?3
-        OR unixepoch(enqueued_at, 'subsec') * 1000 > ?4)
+        OR (julianday(enqueued_at) - 2440587.5) * 86400000.0 > ?4)
  ORDER BY id DESC LIMIT 1
