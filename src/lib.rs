@@ -23,5 +23,5 @@ pub use item::{
     Attempt, Content, Counts, GroupCounts, Item, Key, KeyName, NewItem, OnDuplicate, Receipt, Status, Stored, When,
 };
 pub use outcome::{Backoff, Ending, Retry, Settled};
-pub use queue::{Claim, Drain, Durability, Filter, From, Held, Options, Queue, Statements, Step};
+pub use queue::{Claim, Drain, Durability, Filter, From, Held, Lock, Options, Queue, Statements, Stats, Step};
 pub use rusqlite::version as sqlite_version;

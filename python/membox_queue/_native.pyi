@@ -22,6 +22,7 @@ __all__ = [
     "ByContent",
     "Drain",
     "Item",
+    "Lock",
     "NewItem",
     "Queue",
     "Retry",
@@ -364,6 +365,16 @@ class Queue:
 
         Items whose key is still reserved stay.
         """
+    def compact(self) -> None:
+        """Rewrite the file without the space that removed rows left, and empty its log. Others wait meanwhile."""
+    def lock(self, name: str, *, ttl: _Seconds = 30.0, wait: _Seconds = 0.0) -> Lock:
+        """A lock of the whole file by its name, on the rules of the worker lease: `with queue.lock("nightly"): …`."""
+    def stats(self) -> dict[str, Any]:
+        """The queue at a glance.
+
+        `counts`, `oldest_pending_age` in seconds, `next_due_at` (a datetime), `groups` with unfinished items, `paused`
+        and `worker_is_alive`.
+        """
     def pause(self) -> bool:
         """Let nobody claim from this queue, in any process, until `resume`. False if it was paused already."""
     def resume(self) -> bool:
@@ -406,6 +417,27 @@ class Queue:
         """Take the worker lease for a drain loop; None when another live worker holds it. `drain` uses this."""
     def close(self) -> None:
         """End this object's use of the file and give back a worker lease it holds. Closing twice is closing once."""
+
+@final
+class Lock:
+    """A named lock; entering its `with` block raises `QueueBusyError` while somebody else holds it.
+
+    A native thread renews it until it is given back.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def lost(self) -> bool:
+        """Whether somebody else has taken it over."""
+    def acquire(self) -> bool:
+        """Take it, waiting as long as `wait` says. False while somebody holds it live."""
+    def release(self) -> bool:
+        """Give it back. False if it was not held, or was taken over."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, exception: BaseException | None, traceback: TracebackType | None, /
+    ) -> bool: ...
 
 @final
 class Drain:

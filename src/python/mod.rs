@@ -6,6 +6,7 @@ mod drain;
 mod ending;
 mod error;
 mod item;
+mod lock;
 mod queue;
 mod retry;
 mod signals;
@@ -26,6 +27,8 @@ mod _native {
     use super::drain::Drain;
     #[pymodule_export]
     use super::item::{ByContent, Item, NewItem};
+    #[pymodule_export]
+    use super::lock::Lock;
     #[pymodule_export]
     use super::queue::Queue;
     #[pymodule_export]

@@ -10,15 +10,17 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 
 use super::CLOCK;
 use super::attempt::Attempt;
-use super::convert::{count, duration_ms, integer, json, lease_ms, positive, seconds, text, to_python};
+use super::convert::{count, datetime, duration_ms, integer, json, lease_ms, positive, seconds, text, to_python};
 use super::drain::Drain;
 use super::ending;
 use super::item::{Details, Item, Unique, group as group_name, new_item};
+use super::lock::Lock;
 use super::retry::Retry;
-use crate::item::{NewItem, OnDuplicate, Status};
+use crate::item::{Counts, NewItem, OnDuplicate, Status};
 use crate::outcome::Settled;
 use crate::queue::{self, Claim, Durability, Filter, From, Held, Options};
 use crate::sqlite::Statement;
+use crate::sync::Mutex;
 
 type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -266,6 +268,33 @@ impl Queue {
         Ok(py.detach(|| self.core.prune(status, age_ms))?)
     }
 
+    fn compact(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.core.compact())?)
+    }
+
+    #[pyo3(signature = (name, *, ttl = None, wait = None), text_signature = "($self, name, *, ttl=30.0, wait=0.0)")]
+    fn lock(&self, name: &str, ttl: Arg, wait: Arg) -> PyResult<Lock> {
+        Ok(Lock {
+            queue: self.core.clone(),
+            name: name.to_owned(),
+            ttl_ms: ttl.map_or(Ok(30_000), |ttl| lease_ms("ttl", ttl))?,
+            wait: wait.map_or(Ok(Duration::ZERO), |wait| patience("wait", wait))?,
+            held: Mutex::default(),
+        })
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = py.detach(|| self.core.stats())?;
+        let dict = PyDict::new(py);
+        dict.set_item("counts", counts_dict(py, stats.counts)?)?;
+        dict.set_item("oldest_pending_age", stats.oldest_pending_ms.map(|ms| ms as f64 / 1000.0))?;
+        dict.set_item("next_due_at", datetime(py, stats.next_due)?)?;
+        dict.set_item("groups", stats.groups)?;
+        dict.set_item("paused", stats.paused)?;
+        dict.set_item("worker_is_alive", stats.worker_is_alive)?;
+        Ok(dict)
+    }
+
     fn pause(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(py.detach(|| self.core.pause())?)
     }
@@ -345,18 +374,7 @@ impl Queue {
 
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = py.detach(|| self.core.counts())?;
-        let dict = PyDict::new(py);
-        for (status, count) in [
-            ("pending", counts.pending),
-            ("processing", counts.processing),
-            ("done", counts.done),
-            ("failed", counts.failed),
-            ("blocked", counts.blocked),
-            ("cancelled", counts.cancelled),
-        ] {
-            dict.set_item(status, count)?;
-        }
-        Ok(dict)
+        counts_dict(py, counts)
     }
 
     fn pending(&self, py: Python<'_>) -> PyResult<i64> {
@@ -465,4 +483,19 @@ fn parse_status(status: &str) -> PyResult<Status> {
         let known = Status::ALL.map(Status::as_str).join(", ");
         PyValueError::new_err(format!("status must be one of {known}, not {status:?}"))
     })
+}
+
+fn counts_dict(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for (status, count) in [
+        (Status::Pending, counts.pending),
+        (Status::Processing, counts.processing),
+        (Status::Done, counts.done),
+        (Status::Failed, counts.failed),
+        (Status::Blocked, counts.blocked),
+        (Status::Cancelled, counts.cancelled),
+    ] {
+        dict.set_item(status.as_str(), count)?;
+    }
+    Ok(dict)
 }

@@ -89,6 +89,11 @@ impl Queue {
         Ok(total)
     }
 
+    /// Gives the space of removed rows back to the file system.
+    pub fn compact(&self) -> Result<()> {
+        self.session()?.database.compact(self.wait())
+    }
+
     /// Lets nobody claim from this queue, in any process, until `resume`. Says whether that changed anything.
     pub fn pause(&self) -> Result<bool> {
         let key = self.paused_key();

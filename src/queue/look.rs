@@ -1,6 +1,7 @@
 //! Looking without touching: items, counts, failures.
 
 use super::Queue;
+use crate::clock::parse_ms;
 use crate::error::Result;
 use crate::item::{Attempt, Counts, GroupCounts, Item, Status};
 use crate::sqlite::Page;
@@ -16,7 +17,35 @@ pub struct Filter {
     pub newest_first: bool,
 }
 
+/// A queue at a glance.
+#[derive(Clone, Debug)]
+pub struct Stats {
+    pub counts: Counts,
+    /// How long the oldest pending item has waited, in milliseconds.
+    pub oldest_pending_ms: Option<i64>,
+    /// When the next delayed item falls due, in milliseconds since 1970.
+    pub next_due: Option<i64>,
+    pub groups: usize,
+    pub paused: bool,
+    pub worker_is_alive: bool,
+}
+
 impl Queue {
+    pub fn stats(&self) -> Result<Stats> {
+        let database = &self.session()?.database;
+        let (oldest, next_due) = database.waiting(self.name())?;
+        let now = self.options.clock.now().ms();
+        let enqueued = oldest.as_deref().and_then(parse_ms);
+        Ok(Stats {
+            counts: self.counts()?,
+            oldest_pending_ms: enqueued.map(|enqueued| now.saturating_sub(enqueued).max(0)),
+            next_due,
+            groups: self.group_counts()?.len(),
+            paused: self.is_paused()?,
+            worker_is_alive: self.worker_is_alive()?,
+        })
+    }
+
     pub fn get(&self, id: i64) -> Result<Option<Item>> {
         self.session()?.database.get(self.name(), id)
     }

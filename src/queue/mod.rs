@@ -4,13 +4,15 @@ mod admin;
 mod claim;
 mod drain;
 mod finish;
+mod lock;
 mod look;
 mod put;
 mod worker;
 
 pub use claim::{Claim, From, Held};
 pub use drain::{Drain, Step};
-pub use look::Filter;
+pub use lock::Lock;
+pub use look::{Filter, Stats};
 pub use put::Statements;
 
 use std::path::{Path, PathBuf};

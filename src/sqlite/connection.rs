@@ -357,6 +357,20 @@ impl Database {
         }
     }
 
+    /// Rewrites the file without the space that removed rows left, and empties the log.
+    pub fn compact(&self, wait: Wait) -> Result<()> {
+        let Some(writer) = self.writer.take(wait.limit) else {
+            return Err(self.about(busy(&self.place, wait.limit)));
+        };
+        writer.patience.set(wait.limit);
+        let connection = writer.connection();
+        let compacted = connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)").map_err(Error::from);
+        compacted.map_err(|error| match error {
+            Error::Busy(_) => self.about(busy(&self.place, wait.limit)),
+            other => self.about(other),
+        })
+    }
+
     /// After an I/O error pages in memory and on disk may differ, and a log that was replaced is nobody's: the next
     /// call opens fresh connections.
     fn give_up_connections(&self, writer: &mut Writer) {

@@ -535,6 +535,13 @@ impl Database {
         })
     }
 
+    pub fn waiting(&self, queue: &str) -> Result<(Option<String>, Option<i64>)> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(statement!("waiting"))?;
+            Ok(statement.query_row(params![queue], |row| Ok((text(row, 0)?, integer(row, 1)?)))?)
+        })
+    }
+
     pub fn setting(&self, key: &str) -> Result<Option<String>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(statement!("setting"))?;

@@ -1,0 +1,88 @@
+//! `Lock`: `with queue.lock("nightly"):`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+
+use super::error::named;
+use crate::queue;
+use crate::sync::Mutex;
+
+/// How often a held lock is asked for again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+#[pyclass(frozen, module = "membox_queue")]
+pub struct Lock {
+    pub queue: Arc<queue::Queue>,
+    pub name: String,
+    pub ttl_ms: i64,
+    pub wait: Duration,
+    pub held: Mutex<Option<queue::Lock>>,
+}
+
+#[pymethods]
+impl Lock {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[getter]
+    fn lost(&self) -> bool {
+        self.held.lock().as_ref().is_some_and(queue::Lock::is_lost)
+    }
+
+    fn acquire(&self, py: Python<'_>) -> PyResult<bool> {
+        let started = Instant::now();
+        loop {
+            if let Some(lock) = py.detach(|| self.queue.try_lock(&self.name, self.ttl_ms))? {
+                *self.held.lock() = Some(lock);
+                return Ok(true);
+            }
+            let left = self.wait.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            py.detach(|| std::thread::sleep(left.min(PAUSE)));
+            py.check_signals()?;
+        }
+    }
+
+    fn release(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(py.detach(|| -> crate::Result<bool> {
+            let mut held = self.held.lock();
+            let Some(lock) = &*held else { return Ok(false) };
+            let released = self.queue.unlock(lock)?;
+            *held = None;
+            Ok(released)
+        })?)
+    }
+
+    fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        let lock = slf.get();
+        if lock.acquire(slf.py())? {
+            return Ok(slf);
+        }
+        let holder = slf.py().detach(|| lock.queue.lock_holder(&lock.name))?;
+        let who =
+            holder.map_or_else(String::new, |record| format!(" by process {} on {}", record.pid, record.hostname));
+        let text = format!("the lock '{}' is held{who}; try again later, or give wait= to wait for it", lock.name);
+        Err(named(slf.py(), "QueueBusyError", text))
+    }
+
+    #[pyo3(signature = (kind, exception, traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        let _ = (kind, traceback);
+        match self.release(py) {
+            Err(error) if exception.is_none() => Err(error),
+            _ => Ok(false),
+        }
+    }
+}

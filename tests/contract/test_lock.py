@@ -1,0 +1,74 @@
+"""lock: the right to do something alone, on the rules of the worker lease."""
+
+import sqlite3
+import threading
+
+import pytest
+from membox_queue import Queue, QueueBusyError
+
+
+def test_one_holder_at_a_time_and_free_again_afterwards(queue, path):
+    with Queue(path, "other") as other:
+        with queue.lock("nightly"):
+            with pytest.raises(QueueBusyError, match=r"'nightly' is held by process \d+"), other.lock("nightly"):
+                pytest.fail("the block must not run")
+            with other.lock("weekly"):
+                pass
+        with other.lock("nightly") as lock:
+            assert lock.name == "nightly"
+
+
+def test_an_exception_frees_it_and_goes_on_its_way(queue):
+    def work():
+        with queue.lock("nightly"):
+            raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        work()
+    assert queue.lock("nightly").acquire()
+
+
+def test_a_lock_that_ran_out_is_taken_over_and_its_old_holder_changes_nothing(queue, path, clock):
+    old = queue.lock("nightly", ttl=10)
+    assert old.acquire()
+    clock.advance(11)
+    new = Queue(path).lock("nightly", ttl=10)
+    assert new.acquire()
+    assert not old.release()
+    assert not queue.lock("nightly").acquire()
+    assert new.release()
+    assert not new.release()
+
+
+def test_it_is_renewed_for_as_long_as_the_block_runs(queue, path, clock, until):
+    own = sqlite3.connect(path)
+
+    def heartbeat():
+        return own.execute("SELECT value FROM meta WHERE key = 'lock:nightly'").fetchone()
+
+    with queue.lock("nightly", ttl=0.3) as lock:
+        for _ in range(3):
+            before = heartbeat()
+            clock.advance(0.25)
+            until(lambda before=before: heartbeat() != before)
+            assert not queue.lock("nightly").acquire()
+        assert not lock.lost
+    own.close()
+
+
+def test_waiting_takes_it_when_it_is_free(queue):
+    first = queue.lock("nightly")
+    assert first.acquire()
+    waiting = queue.lock("nightly", wait=30)
+    taken = []
+    thread = threading.Thread(target=lambda: taken.append(waiting.acquire()))
+    thread.start()
+    assert first.release()
+    thread.join(30)
+    assert taken == [True]
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "x" * 256])
+def test_names_that_make_no_sense_are_refused(queue, name):
+    with pytest.raises(ValueError, match="name"):
+        queue.lock(name).acquire()
