@@ -33,7 +33,7 @@ def enqueue(
     if on_duplicate == "raise" or (on_duplicate == "replace" and status != "pending"):
         raise DuplicateItemError(f"an item with the key {key!r} exists already: {id}", id)
     if on_duplicate == "replace":
-        execute(replace[0], [id, *replace[1][1:]])
+        execute(replace[0], [id, *replace[1]])
     return id
 
 

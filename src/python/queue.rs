@@ -10,7 +10,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 
 use super::CLOCK;
 use super::attempt::Attempt;
-use super::convert::{count, datetime, duration_ms, integer, json, lease_ms, positive, seconds, text, to_python};
+use super::convert::{count, datetime, duration_ms, integer, json, lease_ms, positive, seconds, text};
 use super::drain::Drain;
 use super::ending;
 use super::item::{Details, Item, Unique, group as group_name, new_item};
@@ -420,7 +420,7 @@ impl Queue {
     fn enqueue_on(&self, py: Python<'_>, connection: &Bound<'_, PyAny>, item: NewItem) -> PyResult<i64> {
         let statements = self.core.enqueue_statements(item)?;
         let given = |statement: &Statement| -> PyResult<(&'static str, Vec<Py<PyAny>>)> {
-            let values = statement.values.iter().map(|value| Ok(to_python(py, value)?.unbind()));
+            let values = statement.values.iter().map(|value| sql_value(py, value));
             Ok((statement.sql, values.collect::<PyResult<_>>()?))
         };
         let on_duplicate = match statements.on_duplicate {
@@ -498,4 +498,16 @@ fn counts_dict(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyDict>> {
         dict.set_item(status.as_str(), count)?;
     }
     Ok(dict)
+}
+
+/// A value as Python's database modules take it.
+fn sql_value(py: Python<'_>, value: &rusqlite::types::Value) -> PyResult<Py<PyAny>> {
+    use rusqlite::types::Value;
+    Ok(match value {
+        Value::Null => py.None(),
+        Value::Integer(number) => number.into_pyobject(py)?.into_any().unbind(),
+        Value::Real(number) => number.into_pyobject(py)?.into_any().unbind(),
+        Value::Text(text) => PyString::new(py, text).into_any().unbind(),
+        Value::Blob(bytes) => PyBytes::new(py, bytes).into_any().unbind(),
+    })
 }

@@ -6,7 +6,7 @@ use super::Queue;
 use crate::clock::Now;
 use crate::error::{Error, Result};
 use crate::item::{Key, KeyName, NewItem, OnDuplicate, Stored, When};
-use crate::sqlite::{NewRow, Statement, Tx, enqueue_statement, find_key_statement, replace_statement};
+use crate::sqlite::{NewRow, Statement, Tx};
 
 /// An item ready to be written once the clock is read.
 struct Prepared {
@@ -73,13 +73,13 @@ impl Queue {
         let now = self.options.clock.now();
         let Prepared { row, key, .. } = self.prepare(item)?.at(now);
         let find = match (&row.key, &key) {
-            (Some(name), Some(key)) => Some(find_key_statement(self.name(), name, key.since(now), now)),
+            (Some(name), Some(key)) => Some(Statement::find_key(self.name(), name, key.since(now), now)?),
             _ => None,
         };
         Ok(Statements {
             find,
-            replace: replace_statement(&row),
-            insert: enqueue_statement(self.name(), &row, now),
+            replace: Statement::replace(&row)?,
+            insert: Statement::enqueue(self.name(), &row, now)?,
             on_duplicate: key.map(|key| key.on_duplicate).unwrap_or_default(),
             key: row.key,
         })

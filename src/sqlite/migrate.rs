@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
-use super::connection::Place;
+use super::place::Place;
 use super::statement;
 use crate::error::{Error, Result};
 

@@ -3,25 +3,30 @@
 mod connection;
 mod failure;
 mod filler;
+mod foreign;
 #[cfg_attr(not(unix), path = "fork_elsewhere.rs")]
 mod fork;
 #[cfg_attr(not(unix), path = "locks_elsewhere.rs")]
 mod locks;
 mod migrate;
+mod place;
+mod rows;
 
-pub use connection::{Database, Flush, Place, Wait};
+pub use connection::{Database, Flush, Wait};
+pub use foreign::Statement;
 pub use fork::generation;
 #[cfg(feature = "python")]
 pub use locks::{COMMIT_CHECK, FORK, LOCKS, install};
+pub use place::Place;
 
 use once_cell::unsync::OnceCell;
-use rusqlite::types::{FromSql, Value as SqlValue, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
-use serde_json::{Map, Value, json};
+use rows::{integer, read_claimed, read_item, text};
+use rusqlite::types::{FromSql, Value as SqlValue};
+use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
 use crate::clock::Now;
 use crate::error::Result;
-use crate::item::{Attempt, Content, Counts, GroupCounts, Item, Receipt};
+use crate::item::{Attempt, Counts, GroupCounts, Item, Receipt};
 use crate::outcome::Verdict;
 
 /// One statement, one file, one name.
@@ -48,63 +53,46 @@ pub struct NewRow {
     pub key_until: Option<i64>,
 }
 
-/// A statement and its values, for a connection that is not ours.
-pub struct Statement {
-    pub sql: &'static str,
-    pub values: Vec<Value>,
-}
+impl NewRow {
+    /// The values of `enqueue.sql`, in its order.
+    fn with_values<T>(&self, queue: &str, now: &str, run: impl FnOnce(&[&dyn ToSql]) -> T) -> T {
+        let filler = filler::pending(self.run_at);
+        run(params![
+            queue,
+            self.content,
+            self.content_type,
+            self.project,
+            self.source_path,
+            self.doc_date,
+            self.priority,
+            self.run_at,
+            self.max_retries,
+            self.headers,
+            now,
+            self.group,
+            self.key,
+            self.key_until,
+            filler.0,
+            filler.1,
+        ])
+    }
 
-/// The statements of an enqueue in somebody else's transaction.
-pub fn enqueue_statement(queue: &str, row: &NewRow, now: Now) -> Statement {
-    let filler = filler::pending(row.run_at);
-    let values = json!([
-        queue,
-        row.content,
-        row.content_type,
-        row.project,
-        row.source_path,
-        row.doc_date,
-        row.priority,
-        row.run_at,
-        row.max_retries,
-        row.headers,
-        now.text(),
-        row.group,
-        row.key,
-        row.key_until,
-        filler.0,
-        filler.1
-    ]);
-    Statement { sql: statement!("enqueue"), values: list(values) }
-}
-
-pub fn find_key_statement(queue: &str, key: &str, since: Option<i64>, now: Now) -> Statement {
-    Statement { sql: statement!("find_key"), values: list(json!([queue, key, now.ms(), since])) }
-}
-
-/// `NULL` stands for the id, which is known only once the row was found.
-pub fn replace_statement(row: &NewRow) -> Statement {
-    let values = json!([
-        null,
-        row.content,
-        row.content_type,
-        row.project,
-        row.source_path,
-        row.doc_date,
-        row.priority,
-        row.run_at,
-        row.max_retries,
-        row.headers,
-        row.group,
-        row.key_until
-    ]);
-    Statement { sql: statement!("replace"), values: list(values) }
-}
-
-fn list(values: Value) -> Vec<Value> {
-    match values {
-        Value::Array(values) => values,
-        single => vec![single],
+    /// The values of `replace.sql`, in its order.
+    fn with_replacing_values<T>(&self, id: i64, run: impl FnOnce(&[&dyn ToSql]) -> T) -> T {
+        run(params![
+            id,
+            self.content,
+            self.content_type,
+            self.project,
+            self.source_path,
+            self.doc_date,
+            self.priority,
+            self.run_at,
+            self.max_retries,
+            self.headers,
+            self.group,
+            self.key_until,
+        ])
     }
 }
 
@@ -201,44 +189,14 @@ impl<'a> Tx<'a> {
     }
 
     pub fn enqueue(&self, queue: &str, row: &NewRow) -> Result<i64> {
-        let filler = filler::pending(row.run_at);
-        self.connection.prepare_cached(statement!("enqueue"))?.execute(params![
-            queue,
-            row.content,
-            row.content_type,
-            row.project,
-            row.source_path,
-            row.doc_date,
-            row.priority,
-            row.run_at,
-            row.max_retries,
-            row.headers,
-            self.now_text(),
-            row.group,
-            row.key,
-            row.key_until,
-            filler.0,
-            filler.1,
-        ])?;
+        let mut statement = self.connection.prepare_cached(statement!("enqueue"))?;
+        row.with_values(queue, self.now_text(), |values| statement.execute(values))?;
         Ok(self.connection.last_insert_rowid())
     }
 
     pub fn replace(&self, id: i64, row: &NewRow) -> Result<bool> {
-        let changed = self.connection.prepare_cached(statement!("replace"))?.execute(params![
-            id,
-            row.content,
-            row.content_type,
-            row.project,
-            row.source_path,
-            row.doc_date,
-            row.priority,
-            row.run_at,
-            row.max_retries,
-            row.headers,
-            row.group,
-            row.key_until
-        ])?;
-        Ok(changed == 1)
+        let mut statement = self.connection.prepare_cached(statement!("replace"))?;
+        Ok(row.with_replacing_values(id, |values| statement.execute(values))? == 1)
     }
 
     /// The item that has a key, and its status.
@@ -606,94 +564,4 @@ fn worker_lease(connection: &Connection, shape: migrate::Shape, key: &str) -> Re
     let read = if shape.own_meta { statement!("own_lease_read") } else { statement!("lease_read") };
     let mut statement = connection.prepare_cached(read)?;
     Ok(statement.query_row(params![key], |row| text(row, 0)).optional()?.flatten())
-}
-
-fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
-    Ok(Claimed {
-        fence: Fence { id: row.get(0)?, attempt: row.get(1)?, token: row.get(2)? },
-        retries: small(row, 3)?.unwrap_or(0),
-        max_retries: small(row, 4)?,
-        worker: text(row, 5)?,
-        started_at: text(row, 6)?,
-        cancelled: integer(row, 7)? == Some(1),
-        group: text(row, 8)?,
-        batch: integer(row, 9)?,
-    })
-}
-
-/// The one row mapper; its order is that of every statement that returns items. Other programs write this table too,
-/// so no value may make it fail: what cannot be read is said in `damage`.
-fn read_item(row: &Row) -> rusqlite::Result<Item> {
-    let kind = text(row, 3)?.unwrap_or_default();
-    let (content, unreadable) = match content(row.get_ref(2)?, &kind) {
-        Ok(content) => (content, None),
-        Err((reason, raw)) => (Content::Text(raw), Some(reason)),
-    };
-    let (headers, bad_headers) = match text(row, 20)?.map(|json| serde_json::from_str::<Map<String, Value>>(&json)) {
-        None => (None, None),
-        Some(Ok(headers)) => (Some(headers), None),
-        Some(Err(error)) => (None, Some(format!("the headers are not a JSON object: {error}"))),
-    };
-    Ok(Item {
-        id: row.get(0)?,
-        queue: text(row, 1)?.unwrap_or_default(),
-        content,
-        damage: unreadable.or(bad_headers),
-        project: text(row, 4)?,
-        source_path: text(row, 5)?,
-        doc_date: text(row, 6)?,
-        status: text(row, 7)?.unwrap_or_default(),
-        retries: small(row, 8)?.unwrap_or(0),
-        error: text(row, 9)?,
-        enqueued_at: text(row, 10)?.unwrap_or_default(),
-        started_at: text(row, 11)?,
-        finished_at: text(row, 12)?,
-        priority: integer(row, 13)?.unwrap_or(0),
-        run_at: integer(row, 14)?,
-        attempt: integer(row, 15)?.unwrap_or(0),
-        claim_token: integer(row, 16)?,
-        lease_until: integer(row, 17)?,
-        worker: text(row, 18)?,
-        max_retries: small(row, 19)?,
-        headers,
-        result: text(row, 21)?,
-        group: text(row, 22)?,
-        key: text(row, 23)?,
-    })
-}
-
-fn content(value: ValueRef, kind: &str) -> std::result::Result<Content, (String, String)> {
-    match value {
-        ValueRef::Blob(bytes) if kind == "text" => Ok(Content::Bytes(bytes.to_vec())),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => Content::from_stored(kind, text.to_owned()),
-            Err(error) => {
-                Err((format!("the content is not valid UTF-8: {error}"), String::from_utf8_lossy(bytes).into_owned()))
-            }
-        },
-        ValueRef::Integer(number) => Content::from_stored(kind, number.to_string()),
-        ValueRef::Real(number) => Content::from_stored(kind, number.to_string()),
-        ValueRef::Null => Err(("there is no content".into(), String::new())),
-    }
-}
-
-fn text(row: &Row, index: usize) -> rusqlite::Result<Option<String>> {
-    Ok(match row.get_ref(index)? {
-        ValueRef::Null => None,
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        ValueRef::Integer(number) => Some(number.to_string()),
-        ValueRef::Real(number) => Some(number.to_string()),
-    })
-}
-
-fn integer(row: &Row, index: usize) -> rusqlite::Result<Option<i64>> {
-    Ok(match row.get_ref(index)? {
-        ValueRef::Integer(number) => Some(number),
-        ValueRef::Real(number) => Some(number as i64),
-        ValueRef::Null | ValueRef::Text(_) | ValueRef::Blob(_) => None,
-    })
-}
-
-fn small(row: &Row, index: usize) -> rusqlite::Result<Option<u32>> {
-    Ok(integer(row, index)?.map(|number| u32::try_from(number.max(0)).unwrap_or(u32::MAX)))
 }

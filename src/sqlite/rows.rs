@@ -1,0 +1,98 @@
+//! Rows as other programs may have left them: no value may make reading one fail.
+
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+use serde_json::{Map, Value};
+
+use super::{Claimed, Fence};
+use crate::item::{Content, Item};
+
+pub fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
+    Ok(Claimed {
+        fence: Fence { id: row.get(0)?, attempt: row.get(1)?, token: row.get(2)? },
+        retries: small(row, 3)?.unwrap_or(0),
+        max_retries: small(row, 4)?,
+        worker: text(row, 5)?,
+        started_at: text(row, 6)?,
+        cancelled: integer(row, 7)? == Some(1),
+        group: text(row, 8)?,
+        batch: integer(row, 9)?,
+    })
+}
+
+/// The one row mapper; its order is that of every statement that returns items. Other programs write this table too,
+/// so no value may make it fail: what cannot be read is said in `damage`.
+pub fn read_item(row: &Row) -> rusqlite::Result<Item> {
+    let kind = text(row, 3)?.unwrap_or_default();
+    let (content, unreadable) = match content(row.get_ref(2)?, &kind) {
+        Ok(content) => (content, None),
+        Err((reason, raw)) => (Content::Text(raw), Some(reason)),
+    };
+    let (headers, bad_headers) = match text(row, 20)?.map(|json| serde_json::from_str::<Map<String, Value>>(&json)) {
+        None => (None, None),
+        Some(Ok(headers)) => (Some(headers), None),
+        Some(Err(error)) => (None, Some(format!("the headers are not a JSON object: {error}"))),
+    };
+    Ok(Item {
+        id: row.get(0)?,
+        queue: text(row, 1)?.unwrap_or_default(),
+        content,
+        damage: unreadable.or(bad_headers),
+        project: text(row, 4)?,
+        source_path: text(row, 5)?,
+        doc_date: text(row, 6)?,
+        status: text(row, 7)?.unwrap_or_default(),
+        retries: small(row, 8)?.unwrap_or(0),
+        error: text(row, 9)?,
+        enqueued_at: text(row, 10)?.unwrap_or_default(),
+        started_at: text(row, 11)?,
+        finished_at: text(row, 12)?,
+        priority: integer(row, 13)?.unwrap_or(0),
+        run_at: integer(row, 14)?,
+        attempt: integer(row, 15)?.unwrap_or(0),
+        claim_token: integer(row, 16)?,
+        lease_until: integer(row, 17)?,
+        worker: text(row, 18)?,
+        max_retries: small(row, 19)?,
+        headers,
+        result: text(row, 21)?,
+        group: text(row, 22)?,
+        key: text(row, 23)?,
+    })
+}
+
+fn content(value: ValueRef, kind: &str) -> std::result::Result<Content, (String, String)> {
+    match value {
+        ValueRef::Blob(bytes) if kind == "text" => Ok(Content::Bytes(bytes.to_vec())),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Content::from_stored(kind, text.to_owned()),
+            Err(error) => {
+                Err((format!("the content is not valid UTF-8: {error}"), String::from_utf8_lossy(bytes).into_owned()))
+            }
+        },
+        ValueRef::Integer(number) => Content::from_stored(kind, number.to_string()),
+        ValueRef::Real(number) => Content::from_stored(kind, number.to_string()),
+        ValueRef::Null => Err(("there is no content".into(), String::new())),
+    }
+}
+
+pub fn text(row: &Row, index: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(index)? {
+        ValueRef::Null => None,
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
+    })
+}
+
+pub fn integer(row: &Row, index: usize) -> rusqlite::Result<Option<i64>> {
+    Ok(match row.get_ref(index)? {
+        ValueRef::Integer(number) => Some(number),
+        ValueRef::Real(number) => Some(number as i64),
+        ValueRef::Null | ValueRef::Text(_) | ValueRef::Blob(_) => None,
+    })
+}
+
+fn small(row: &Row, index: usize) -> rusqlite::Result<Option<u32>> {
+    Ok(integer(row, index)?.map(|number| u32::try_from(number.max(0)).unwrap_or(u32::MAX)))
+}
