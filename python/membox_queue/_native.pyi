@@ -273,6 +273,7 @@ class Queue:
         key_ttl: _Seconds | None = None,
         on_duplicate: Literal["return", "raise", "replace"] = "return",
         connection: Any = None,
+        wait: _Seconds = 0.0,
     ) -> int:
         """Add one item and return its id. When it returns, the item is on disk.
 
@@ -293,9 +294,10 @@ class Queue:
         that library in your own transaction: it is there when you commit, and gone when you roll back. `max_pending` is
         not looked at then.
 
-        Raises `PayloadTooLargeError` beyond `max_bytes` and `QueueFullError` beyond `max_pending`.
+        Raises `PayloadTooLargeError` beyond `max_bytes`, and `QueueFullError` beyond `max_pending`, after having waited
+        for room as long as `wait` says.
         """
-    def enqueue_many(self, items: Iterable[Any]) -> list[int]:
+    def enqueue_many(self, items: Iterable[Any], *, wait: _Seconds = 0.0) -> list[int]:
         """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s."""
     def claim(self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, group: str | None = None) -> Item | None:
         """Take the next item: highest priority first, then order of arrival. None when nothing is due.

@@ -16,6 +16,7 @@ use super::ending;
 use super::item::{Details, Item, Unique, group as group_name, new_item};
 use super::lock::Lock;
 use super::retry::Retry;
+use crate::error::Error;
 use crate::item::{Counts, NewItem, OnDuplicate, Status};
 use crate::outcome::Settled;
 use crate::queue::{self, Claim, Durability, Filter, From, Held, Options};
@@ -111,8 +112,8 @@ impl Queue {
     #[pyo3(signature = (content, *, project = None, source_path = None, doc_date = None, priority = None, delay = None,
                         run_at = None, max_retries = None, headers = None, group = None, key = None, key_ttl = None,
                         on_duplicate = None,
-                        connection = None),
-           text_signature = "($self, content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None, group=None, key=None, key_ttl=None, on_duplicate='return', connection=None)")]
+                        connection = None, wait = None),
+           text_signature = "($self, content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None, group=None, key=None, key_ttl=None, on_duplicate='return', connection=None, wait=0.0)")]
     #[allow(clippy::too_many_arguments)]
     fn enqueue(
         &self,
@@ -131,19 +132,20 @@ impl Queue {
         key_ttl: Arg,
         on_duplicate: Arg,
         connection: Arg,
+        wait: Arg,
     ) -> PyResult<i64> {
         let unique = Unique { key, key_ttl, on_duplicate };
         let details =
             Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
         let item = details.read(content, self.core.options().max_bytes)?;
         match connection {
-            None => Ok(py.detach(|| self.core.enqueue(item))?),
+            None => Ok(self.put(py, vec![item], wait)?[0]),
             Some(connection) => self.enqueue_on(py, connection, item),
         }
     }
 
-    #[pyo3(signature = (items))]
-    fn enqueue_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    #[pyo3(signature = (items, *, wait = None), text_signature = "($self, items, *, wait=0.0)")]
+    fn enqueue_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>, wait: Arg) -> PyResult<Vec<i64>> {
         // These are iterable too, and would become one item a letter, byte or key.
         if items.is_instance_of::<PyString>()
             || items.is_instance_of::<PyBytes>()
@@ -154,7 +156,7 @@ impl Queue {
         }
         let limit = self.core.options().max_bytes;
         let items = items.try_iter()?.map(|item| new_item(&item?, limit)).collect::<PyResult<Vec<_>>>()?;
-        Ok(py.detach(|| self.core.enqueue_many(items))?)
+        self.put(py, items, wait)
     }
 
     #[pyo3(signature = (*, wait = None, lease = None, group = None),
@@ -416,6 +418,24 @@ impl Queue {
 }
 
 impl Queue {
+    /// Enqueues, waiting for room if the queue is full and the caller has time.
+    fn put(&self, py: Python<'_>, items: Vec<NewItem>, wait: Arg) -> PyResult<Vec<i64>> {
+        let wait = wait.map_or(Ok(Duration::ZERO), |wait| patience("wait", wait))?;
+        if wait.is_zero() {
+            return Ok(py.detach(|| self.core.enqueue_many(items))?);
+        }
+        let started = Instant::now();
+        loop {
+            match py.detach(|| self.core.enqueue_many(items.clone())) {
+                Err(Error::Full { .. }) if started.elapsed() < wait => {}
+                outcome => return Ok(outcome?),
+            }
+            let left = wait.saturating_sub(started.elapsed());
+            py.detach(|| self.core.nap(left))?;
+            py.check_signals()?;
+        }
+    }
+
     /// Their library runs the statements, in their transaction.
     fn enqueue_on(&self, py: Python<'_>, connection: &Bound<'_, PyAny>, item: NewItem) -> PyResult<i64> {
         let statements = self.core.enqueue_statements(item)?;

@@ -166,6 +166,14 @@ impl Queue {
         Ok(Vec::new())
     }
 
+    /// Sleeps a little, less if something happens in this process.
+    pub fn nap(&self, limit: Duration) -> Result<()> {
+        let session = self.session()?;
+        let bell = session.database.bell();
+        bell.wait(bell.count(), limit.min(LONGEST_NAP));
+        Ok(())
+    }
+
     pub(super) fn take(&self, tx: &Tx, how: &Claim) -> Result<Taken> {
         let attention = tx.attention(self.name(), self.options.lease_ms)?;
         if attention.paused {

@@ -1,5 +1,7 @@
 """What people do to items and queues: replay, run_now, purge, prune, pause, max_pending, history."""
 
+import threading
+
 import pytest
 from membox_queue import NewItem, Queue, QueueFullError, Retry
 
@@ -125,3 +127,16 @@ def test_counts_follow_every_change_also_by_plain_sql(path, sql):
         expected = {"pending": 1, "processing": 0, "done": 0, "failed": 1, "blocked": 0, "cancelled": 1}
         assert queue.counts() == expected
         assert mail.counts()["pending"] == 1
+
+
+def test_an_enqueue_that_waits_gets_in_when_there_is_room(path):
+    with Queue(path, max_pending=1) as queue:
+        queue.enqueue("one")
+        with pytest.raises(QueueFullError):
+            queue.enqueue("two", wait=0.01)
+        ids = []
+        thread = threading.Thread(target=lambda: ids.append(queue.enqueue("two", wait=30)))
+        thread.start()
+        queue.claim()
+        thread.join(30)
+        assert ids == [2]
