@@ -1,6 +1,7 @@
 """enqueue(connection=…): in the caller's own transaction, by the caller's own library, in the same process."""
 
 import sqlite3
+from contextlib import closing
 
 import apsw
 import pytest
@@ -81,8 +82,9 @@ def test_a_connection_to_another_file_is_refused(queue, tmp_path):
     with pytest.raises(ValueError, match=r"other\.db.*memory\.db"):
         queue.enqueue("x", connection=other)
     other.close()
-    with Queue(":memory:") as memory, pytest.raises(ValueError, match="lives in"):
-        memory.enqueue("x", connection=sqlite3.connect(":memory:"))
+    private = sqlite3.connect(":memory:")
+    with Queue(":memory:") as memory, closing(private), pytest.raises(ValueError, match="lives in"):
+        memory.enqueue("x", connection=private)
 
 
 def test_something_else_is_no_connection(queue):
