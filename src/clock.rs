@@ -1,4 +1,4 @@
-//! Now, replaceable. Every reading is taken inside a write transaction and handed down as a value.
+//! Now, replaceable. What is written carries a reading taken inside its write transaction, handed down as a value.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

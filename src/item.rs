@@ -201,7 +201,6 @@ pub struct Item {
     pub priority: i64,
     pub run_at: Option<i64>,
     pub attempt: i64,
-    pub claim_token: Option<i64>,
     pub lease_until: Option<i64>,
     pub worker: Option<String>,
     pub max_retries: Option<u32>,

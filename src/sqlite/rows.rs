@@ -50,7 +50,6 @@ pub fn read_item(row: &Row) -> rusqlite::Result<Item> {
         priority: integer(row, 13)?.unwrap_or(0),
         run_at: integer(row, 14)?,
         attempt: integer(row, 15)?.unwrap_or(0),
-        claim_token: integer(row, 16)?,
         lease_until: integer(row, 17)?,
         worker: text(row, 18)?,
         max_retries: small(row, 19)?,
