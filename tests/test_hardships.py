@@ -108,11 +108,12 @@ def test_an_interrupt_in_a_drain_is_not_replaced_when_the_item_cannot_be_given_b
 
 def test_entering_an_item_late_renews_it_at_once(queue, clock) -> None:
     queue.enqueue("x")
-    item = queue.claim(lease=0.06)
-    threading.Event().wait(0.03)
+    item = queue.claim(lease=9)
+    clock.advance(8)
+    # More than a sixth of the lease in real time, and more than a second before the first beat.
+    threading.Event().wait(1.6)
     with item:
-        # Renewed on entering, for a whole lease from the (stopped) clock's now.
-        clock.advance(0.05)
+        clock.advance(8)
         assert queue.claim() is None
 
 
@@ -143,10 +144,11 @@ def test_a_busy_file_does_not_stop_the_heartbeats_of_others(tmp_path, path) -> N
     with Queue(path, lease=600) as busy, Queue(tmp_path / "other.db", lease=0.9) as other:
         busy.enqueue("x")
         other.enqueue("x")
-        with busy.claim(lease=1), other.claim() as item:
+        with busy.claim(lease=3), other.claim() as item:
             held = sqlite3.connect(path, isolation_level=None)
             held.execute("BEGIN IMMEDIATE")
-            threading.Event().wait(1.5)
+            # The busy file's beat is due after one second, and would block for another.
+            threading.Event().wait(1.75)
             assert other.claim() is None
             assert not item.lost
             held.execute("ROLLBACK")

@@ -29,15 +29,22 @@ impl Lock {
     }
 
     #[getter]
-    fn lost(&self) -> bool {
-        self.held.lock().as_ref().is_some_and(queue::Lock::is_lost)
+    fn lost(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.held.lock().as_ref().is_some_and(queue::Lock::is_lost))
     }
 
     fn acquire(&self, py: Python<'_>) -> PyResult<bool> {
         let started = Instant::now();
         loop {
-            if let Some(lock) = py.detach(|| self.queue.try_lock(&self.name, self.ttl_ms))? {
-                *self.held.lock() = Some(lock);
+            let taken = py.detach(|| -> crate::Result<bool> {
+                let lock = self.queue.try_lock(&self.name, self.ttl_ms)?;
+                let is_taken = lock.is_some();
+                if is_taken {
+                    *self.held.lock() = lock;
+                }
+                Ok(is_taken)
+            })?;
+            if taken {
                 return Ok(true);
             }
             let left = self.wait.saturating_sub(started.elapsed());
@@ -51,11 +58,13 @@ impl Lock {
 
     fn release(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(py.detach(|| -> crate::Result<bool> {
-            let mut held = self.held.lock();
-            let Some(lock) = &*held else { return Ok(false) };
-            let released = self.queue.unlock(lock)?;
-            *held = None;
-            Ok(released)
+            // Taken out first: a wait for the file may let Python run, and that must not happen under a lock.
+            let Some(lock) = self.held.lock().take() else { return Ok(false) };
+            let released = self.queue.unlock(&lock);
+            if released.is_err() {
+                *self.held.lock() = Some(lock);
+            }
+            released
         })?)
     }
 
