@@ -25,6 +25,11 @@ impl Clock {
         Self(Arc::new(AtomicI64::new(REAL)))
     }
 
+    /// Whether both are one clock.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Stops the clock at `ms` since 1970, or lets it run again.
     pub fn set(&self, ms: Option<i64>) {
         self.0.store(ms.unwrap_or(REAL), Ordering::SeqCst);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// An argument that cannot be used; nothing was read or written.
     #[error("{0}")]

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use crate::clock;
+use crate::schedule::Timing;
 
 /// What an item carries. It comes back as it was given: text, a JSON value, or bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,8 @@ impl Content {
                 Ok(bytes) => Ok(Content::Bytes(bytes)),
                 Err(error) => Err((format!("the content is not valid base64: {error}"), stored)),
             },
+            // Done, and nobody wanted to keep it.
+            "dropped" => Ok(Content::Json(Value::Null)),
             other => Err((format!("the content_type '{other}' is not text, json or base64"), stored)),
         }
     }
@@ -209,6 +212,9 @@ pub struct Item {
     pub result: Option<String>,
     pub group: Option<String>,
     pub key: Option<String>,
+    /// How far its handler said it was, from 0 to 1.
+    pub progress: Option<f64>,
+    pub progress_note: Option<String>,
 }
 
 impl Item {
@@ -223,6 +229,18 @@ impl Item {
     pub fn finished_ms(&self) -> Option<i64> {
         self.finished_at.as_deref().and_then(clock::parse_ms)
     }
+}
+
+/// Something that is enqueued again and again.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    pub name: String,
+    pub timing: Timing,
+    /// Milliseconds since 1970.
+    pub next_at: i64,
+    pub last_at: Option<i64>,
+    pub last_id: Option<i64>,
+    pub item: NewItem,
 }
 
 /// How many items of a queue stand in each status.

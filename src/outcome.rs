@@ -1,5 +1,7 @@
 //! The rule, pure: how a claim ended and what was left of its allowance decide what becomes of the item.
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::{LATEST_MS, Now, millis};
 use crate::error::{Error, Result};
 
@@ -125,14 +127,15 @@ pub fn presentable(error: String) -> String {
     format!("{}{CUT_MARK}", &error[..end])
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Backoff {
     Exponential,
     Linear,
 }
 
 /// When a failed item goes back to pending by itself.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Retry {
     pub max: u32,
     pub base: f64,
@@ -140,6 +143,24 @@ pub struct Retry {
     pub cap: f64,
     pub jitter: f64,
     pub kind: Backoff,
+}
+
+/// As it is written in Python.
+impl std::fmt::Display for Retry {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { max, base, factor, cap, jitter, kind } = self;
+        let kind = kind.as_str();
+        write!(formatter, "Retry(max={max}, base={base}, factor={factor}, cap={cap}, jitter={jitter}, kind='{kind}')")
+    }
+}
+
+impl Backoff {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Backoff::Exponential => "exponential",
+            Backoff::Linear => "linear",
+        }
+    }
 }
 
 impl Retry {

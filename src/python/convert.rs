@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::clock::{LATEST_MS, millis};
 use crate::error::Error;
-use crate::item::Stored;
+use crate::item::{Content, Stored};
 
 /// Deeper values are refused: what is stored must also be readable again, everywhere.
 const DEEPEST: usize = 100;
@@ -203,6 +203,15 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyA
 
 pub fn object_to_python<'py>(py: Python<'py>, members: &Map<String, Value>) -> PyResult<Bound<'py, PyAny>> {
     pythonize::pythonize(py, members).map_err(PyErr::from)
+}
+
+/// Content that has not been enqueued yet, as it was given.
+pub fn stored_to_python<'py>(py: Python<'py>, stored: &Stored) -> PyResult<Bound<'py, PyAny>> {
+    match Content::from_stored(stored.kind, stored.text.clone()) {
+        Ok(Content::Bytes(bytes)) => Ok(PyBytes::new(py, &bytes).into_any()),
+        Ok(Content::Json(value)) => to_python(py, &value),
+        Ok(Content::Text(text)) | Err((_, text)) => Ok(PyString::new(py, &text).into_any()),
+    }
 }
 
 /// Seconds given as a number or a timedelta.

@@ -67,18 +67,11 @@ impl Retry {
 
     #[getter]
     fn kind(&self) -> &'static str {
-        match self.policy.kind {
-            Backoff::Exponential => "exponential",
-            Backoff::Linear => "linear",
-        }
+        self.policy.kind.as_str()
     }
 
     fn __repr__(&self) -> String {
-        let (p, kind) = (&self.policy, self.kind());
-        format!(
-            "Retry(max={}, base={}, factor={}, cap={}, jitter={}, kind='{kind}')",
-            p.max, p.base, p.factor, p.cap, p.jitter
-        )
+        self.policy.to_string()
     }
 
     #[allow(clippy::type_complexity)]

@@ -11,6 +11,7 @@ use crate::sqlite::Page;
 pub struct Filter {
     pub status: Option<Status>,
     pub project: Option<String>,
+    pub group: Option<String>,
     /// The last id of the page before.
     pub after: Option<i64>,
     pub limit: usize,
@@ -21,7 +22,7 @@ pub struct Filter {
 #[derive(Clone, Debug)]
 pub struct Stats {
     pub counts: Counts,
-    /// How long the oldest pending item has waited, in milliseconds.
+    /// How long the oldest item that waits for a worker has waited, in milliseconds; delayed ones do not.
     pub oldest_pending_ms: Option<i64>,
     /// When the next delayed item falls due, in milliseconds since 1970.
     pub next_due: Option<i64>,
@@ -54,6 +55,7 @@ impl Queue {
         let page = Page {
             status: filter.status.map(Status::as_str),
             project: filter.project.as_deref(),
+            group: filter.group.as_deref(),
             after: filter.after,
             limit: i64::try_from(filter.limit).unwrap_or(i64::MAX),
             newest_first: filter.newest_first,

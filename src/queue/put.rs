@@ -9,8 +9,8 @@ use crate::item::{Key, KeyName, NewItem, OnDuplicate, Stored, When};
 use crate::sqlite::{NewRow, Statement, Tx};
 
 /// An item ready to be written once the clock is read.
-struct Prepared {
-    row: NewRow,
+pub(super) struct Prepared {
+    pub(super) row: NewRow,
     when: When,
     key: Option<Key>,
 }
@@ -59,6 +59,7 @@ impl Queue {
             return Ok(Vec::new());
         }
         let ids = self.write(|tx| {
+            self.refresh_now_and_then(tx)?;
             let ids = prepared.into_iter().map(|item| self.put(tx, item)).collect::<Result<Vec<_>>>()?;
             self.check_room(tx)?;
             Ok(ids)
@@ -85,7 +86,7 @@ impl Queue {
         })
     }
 
-    fn put(&self, tx: &Tx, item: Prepared) -> Result<i64> {
+    pub(super) fn put(&self, tx: &Tx, item: Prepared) -> Result<i64> {
         let Prepared { row, key, .. } = item.at(tx.now());
         if let (Some(name), Some(key)) = (row.key.clone(), key)
             && let Some((id, status)) = tx.find_key(self.name(), &name, key.since(tx.now()))?
@@ -96,44 +97,49 @@ impl Queue {
                 OnDuplicate::Raise | OnDuplicate::Replace => Err(Error::Duplicate { key: name, id }),
             };
         }
-        tx.enqueue(self.name(), &row)
+        tx.enqueue(self.name(), row)
     }
 
     fn check_room(&self, tx: &Tx) -> Result<()> {
-        let Some(limit) = self.options.max_pending else { return Ok(()) };
+        let Some(limit) = self.settings().settings.max_pending else { return Ok(()) };
         let pending = tx.counts(self.name())?.pending;
         if pending > limit { Err(Error::Full { pending, limit }) } else { Ok(()) }
     }
 
     /// Everything that can be refused is refused here, before the lock is taken.
-    fn prepare(&self, item: NewItem) -> Result<Prepared> {
+    pub(super) fn prepare(&self, item: NewItem) -> Result<Prepared> {
         self.check_size(item.content.size)?;
         self.check_size(item.headers.as_ref().map_or(0, String::len))?;
-        let key = item.key.as_ref().map(|key| match &key.name {
-            KeyName::Given(name) => name.clone(),
-            KeyName::ByContent => content_key(&item.content),
-        });
-        let row = NewRow {
-            content: item.content.text,
-            content_type: item.content.kind,
-            project: item.project,
-            source_path: item.source_path,
-            doc_date: item.doc_date,
-            priority: item.priority,
-            run_at: None,
-            max_retries: item.max_retries,
-            headers: item.headers,
-            group: item.group,
-            key,
-            key_until: None,
-        };
-        Ok(Prepared { row, when: item.when, key: item.key })
+        Ok(prepared(item))
     }
 
     pub(super) fn check_size(&self, size: usize) -> Result<()> {
-        let limit = self.options.max_bytes;
+        let limit = self.settings().settings.max_bytes();
         if size > limit { Err(Error::TooLarge { size, limit }) } else { Ok(()) }
     }
+}
+
+/// An item that was found acceptable before.
+pub(super) fn prepared(item: NewItem) -> Prepared {
+    let key = item.key.as_ref().map(|key| match &key.name {
+        KeyName::Given(name) => name.clone(),
+        KeyName::ByContent => content_key(&item.content),
+    });
+    let row = NewRow {
+        content: item.content.text,
+        content_type: item.content.kind,
+        project: item.project,
+        source_path: item.source_path,
+        doc_date: item.doc_date,
+        priority: item.priority,
+        run_at: None,
+        max_retries: item.max_retries,
+        headers: item.headers,
+        group: item.group,
+        key,
+        key_until: None,
+    };
+    Prepared { row, when: item.when, key: item.key }
 }
 
 /// The same content of the same type has the same key.

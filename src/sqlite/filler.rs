@@ -3,8 +3,8 @@
 //! The bytes are those of SQLite's record format. A filler that does not fit exactly costs time, never correctness:
 //! the row is then rewritten as a whole.
 
-/// What a row may need besides its status: two times, a token, a lease and the worker's name, or two times.
-const ROOM: usize = 98;
+/// What a row may need besides its status: two times, a token, a lease, the worker's name and number, or two times.
+const ROOM: usize = 104;
 /// Longer blobs would need a longer header, and the length would change after all.
 const LARGEST: usize = 57;
 
@@ -20,8 +20,9 @@ pub fn pending(run_at: Option<i64>) -> Filler {
     beside("pending".len() + run_at.map_or(0, |_| TIME_MS))
 }
 
-pub fn processing(lease_ms: i64, worker: &str) -> Filler {
-    beside("processing".len() + TIME_TEXT + TOKEN + TIME_MS + integer(lease_ms) + worker.len())
+pub fn processing(lease_ms: i64, worker: &str, holder: Option<i64>) -> Filler {
+    let holder = holder.map_or(0, integer);
+    beside("processing".len() + TIME_TEXT + TOKEN + TIME_MS + integer(lease_ms) + worker.len() + holder)
 }
 
 pub fn finished(status: &str, worker: Option<&str>) -> Filler {
@@ -65,7 +66,8 @@ mod tests {
     #[test]
     fn every_status_takes_the_same_room() {
         let worker = "a-host-with-a-name.example:12345";
-        let claimed = 10 + 23 + 8 + 6 + 3 + worker.len() + sum(processing(60_000, worker));
+        let claimed = 10 + 23 + 8 + 6 + 3 + worker.len() + 6 + sum(processing(60_000, worker, Some(1 << 40)));
+        assert_eq!(claimed, 10 + 23 + 8 + 6 + 3 + worker.len() + sum(processing(60_000, worker, None)));
         assert_eq!(claimed, 7 + sum(pending(None)));
         assert_eq!(claimed, 7 + 6 + sum(pending(Some(1_800_000_000_000))));
         assert_eq!(claimed, 4 + 23 + 23 + worker.len() + sum(finished("done", Some(worker))));

@@ -9,13 +9,18 @@ use super::statement;
 use crate::error::{Error, Result};
 
 /// The schema this version writes.
-pub const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
+
+/// The value of `PRAGMA auto_vacuum` that lets free pages go by small steps.
+const INCREMENTAL: i64 = 2;
 
 /// What differs from file to file after migration.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// The application has a `meta` table of another shape, so the worker lease lives in ours.
     pub own_meta: bool,
+    /// Free pages can go back to the file system by small steps.
+    pub gives_back_space: bool,
 }
 
 /// Brings a freshly opened file to the present schema and into WAL mode.
@@ -27,22 +32,34 @@ pub fn prepare(connection: &mut Connection, place: &Place, patience: Duration) -
         check_table(connection)?;
     }
     if let Place::File(_) = place {
+        // Only takes effect in a file that is still empty: one of ours, whose free space may go back by small steps.
+        if connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0))? == 0 {
+            connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
+        }
         switch_to_wal(connection, patience)?;
     }
     if found < VERSION {
         upgrade(connection)?;
     }
     let own_meta = connection.query_row(statement!("lease_is_ours"), [], |row| row.get(0))?;
-    Ok(Shape { own_meta })
+    let vacuum: i64 = connection.query_row("PRAGMA auto_vacuum", [], |row| row.get(0))?;
+    Ok(Shape { own_meta, gives_back_space: vacuum == INCREMENTAL })
 }
 
 fn upgrade(connection: &mut Connection) -> Result<()> {
     let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     // Another process may have been first.
     let found = version(&tx)?;
-    if found == 0 {
-        create_or_extend(&tx)?;
+    match found {
+        0 => create_or_extend(&tx)?,
+        1 => {
+            tx.execute_batch(include_str!("migrations/0002_leave.sql"))?;
+            extend(&tx)?;
+        }
+        _ => return Ok(()),
     }
+    tx.execute_batch(include_str!("migrations/0002_tables.sql"))?;
+    tx.execute_batch(include_str!("migrations/0002_guards.sql"))?;
     tx.execute(statement!("schema_version_set"), [VERSION.to_string()])?;
     tx.commit()?;
     Ok(())
@@ -72,7 +89,7 @@ fn create_or_extend(connection: &Connection) -> Result<()> {
         connection.execute_batch(include_str!("migrations/0001_create.sql"))?;
     }
     connection.execute_batch(include_str!("migrations/0001_indexes.sql"))?;
-    connection.execute_batch(include_str!("migrations/0001_triggers.sql"))?;
+    connection.execute_batch(include_str!("migrations/0001_counts.sql"))?;
     if !takes_lease(connection)? {
         connection.execute(statement!("lease_is_ours_set"), [])?;
     }

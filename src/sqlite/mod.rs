@@ -1,33 +1,43 @@
 //! The store: bind, run, map rows; one short function per statement.
 
+mod checkpoint;
 mod connection;
 mod failure;
 mod filler;
 mod foreign;
 #[cfg_attr(not(unix), path = "fork_elsewhere.rs")]
 mod fork;
+mod joint;
 #[cfg_attr(not(unix), path = "locks_elsewhere.rs")]
 mod locks;
+#[cfg(unix)]
+mod log;
 mod migrate;
 mod place;
 mod rows;
+mod signs;
 
-pub use connection::{Database, Flush, Wait};
+#[cfg(feature = "python")]
+pub use connection::ring_all;
+pub use connection::{Database, Flush, Lent, Wait};
 pub use foreign::Statement;
 pub use fork::generation;
+pub use locks::SignOfLife;
 #[cfg(feature = "python")]
 pub use locks::{COMMIT_CHECK, FORK, LOCKS, install};
 pub use place::Place;
+pub use signs::{keep as keep_sign, tidy as tidy_signs};
 
 use once_cell::unsync::OnceCell;
-use rows::{integer, read_claimed, read_item, text};
+use rows::{integer, read_claimed, read_item, read_schedule, text};
 use rusqlite::types::{FromSql, Value as SqlValue};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
 use crate::clock::Now;
 use crate::error::Result;
-use crate::item::{Attempt, Counts, GroupCounts, Item, Receipt};
+use crate::item::{Attempt, Counts, GroupCounts, Item, Receipt, Schedule};
 use crate::outcome::Verdict;
+use crate::schedule::Timing;
 
 /// One statement, one file, one name.
 macro_rules! statement {
@@ -36,6 +46,12 @@ macro_rules! statement {
     };
 }
 use statement;
+
+/// How many processes are looked at at once.
+const HOLDERS_AT_A_TIME: i64 = 256;
+/// What is kept of a file's free pages: a part of all, and at least so many.
+const KEPT_FREE_PART: i64 = 5;
+const KEPT_FREE_PAGES: i64 = 256;
 
 /// A row ready to be inserted.
 pub struct NewRow {
@@ -103,6 +119,8 @@ pub struct Grant<'a> {
     pub worker: &'a str,
     /// What the claims of one `claim_group` have in common.
     pub batch: Option<i64>,
+    /// The number by which others see that the process lives.
+    pub holder: Option<i64>,
 }
 
 /// What must still be true of a row for a claim's end to be recorded. A claim made by membox has no token.
@@ -149,19 +167,26 @@ pub struct Note<'a> {
 }
 
 /// What waits for a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attention {
     /// The first claimable item.
     pub ready: Option<i64>,
     pub due: bool,
     pub expired: bool,
+    /// A schedule's time has come.
+    pub ticking: bool,
+    /// A group's rate allows it to go on.
+    pub freed: bool,
     pub paused: bool,
+    /// The queue's settings as the file has them.
+    pub settings: Option<String>,
 }
 
 /// Which items a page shows.
 pub struct Page<'a> {
     pub status: Option<&'a str>,
     pub project: Option<&'a str>,
+    pub group: Option<&'a str>,
     pub after: Option<i64>,
     pub limit: i64,
     pub newest_first: bool,
@@ -188,9 +213,15 @@ impl<'a> Tx<'a> {
         self.now_text.get_or_init(|| self.now.text())
     }
 
-    pub fn enqueue(&self, queue: &str, row: &NewRow) -> Result<i64> {
+    pub fn enqueue(&self, queue: &str, row: NewRow) -> Result<i64> {
         let mut statement = self.connection.prepare_cached(statement!("enqueue"))?;
-        row.with_values(queue, self.now_text(), |values| statement.execute(values))?;
+        row.with_values(queue, self.now_text(), |values| {
+            let mut values = values.iter().enumerate();
+            values.try_for_each(|(index, value)| statement.raw_bind_parameter(index + 1, value))
+        })?;
+        // SQLite has its own copy now; of a large document one copy less is worth it.
+        drop(row);
+        statement.raw_execute()?;
         Ok(self.connection.last_insert_rowid())
     }
 
@@ -231,8 +262,8 @@ impl<'a> Tx<'a> {
     pub fn claim(&self, id: i64, grant: &Grant) -> Result<Option<Item>> {
         let until = self.now.plus(grant.lease_ms);
         let mut statement = self.connection.prepare_cached(statement!("claim"))?;
-        let filler = filler::processing(grant.lease_ms, grant.worker);
-        let mut rows = statement.query(params![
+        let filler = filler::processing(grant.lease_ms, grant.worker, grant.holder);
+        let changed = statement.execute(params![
             id,
             grant.token,
             until,
@@ -241,12 +272,14 @@ impl<'a> Tx<'a> {
             self.now_text(),
             grant.batch,
             filler.0,
-            filler.1
+            filler.1,
+            grant.holder,
         ])?;
-        let item = rows.next()?.map(read_item).transpose()?;
-        // An UPDATE … RETURNING takes effect when it has been stepped to its end.
-        while rows.next()?.is_some() {}
-        Ok(item)
+        if changed == 0 {
+            return Ok(None);
+        }
+        let mut statement = self.connection.prepare_cached(statement!("claimed"))?;
+        Ok(Some(statement.query_row(params![id], read_item)?))
     }
 
     pub fn rest_of_batch(&self, queue: &str, group: &str, batch: i64, after: i64) -> Result<Vec<Claimed>> {
@@ -255,8 +288,8 @@ impl<'a> Tx<'a> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    pub fn attention(&self, queue: &str, lease_ms: i64) -> Result<Attention> {
-        attention(self.connection, queue, self.now, lease_ms)
+    pub fn attention(&self, queue: &str, lease_ms: i64, thorough: bool) -> Result<Attention> {
+        attention(self.connection, queue, self.now, lease_ms, thorough)
     }
 
     pub fn bring_in_due(&self, queue: &str, limit: usize) -> Result<usize> {
@@ -383,13 +416,165 @@ impl<'a> Tx<'a> {
         Ok(statement.execute(params![queue, status, limit as i64])?)
     }
 
-    pub fn prune(&self, queue: &str, status: &str, before: &str, ids: std::ops::Range<i64>) -> Result<usize> {
+    pub fn prune(&self, queue: &str, status: &str, before: &str, limit: i64) -> Result<usize> {
         let mut statement = self.connection.prepare_cached(statement!("prune"))?;
-        Ok(statement.execute(params![queue, status, before, self.now.ms(), ids.start, ids.end])?)
+        Ok(statement.execute(params![queue, status, before, self.now.ms(), limit])?)
     }
 
-    pub fn last_id(&self) -> Result<i64> {
-        Ok(self.connection.prepare_cached(statement!("last_id"))?.query_row([], |row| row.get(0))?)
+    pub fn prune_oldest(&self, queue: &str, limit: i64) -> Result<usize> {
+        self.run(statement!("prune_oldest"), params![queue, self.now.ms(), limit])
+    }
+
+    pub fn drop_content(&self, queue: &str, id: i64) -> Result<()> {
+        self.run(statement!("drop_content"), params![id, queue])?;
+        Ok(())
+    }
+
+    /// Gives pages that nothing is stored in back to the file system, a bounded number, and keeps some for what comes
+    /// next. Says whether there are more to give.
+    pub fn give_back_space(&self, most: i64) -> Result<bool> {
+        let ask = |pragma: &str| -> Result<i64> {
+            Ok(self.connection.prepare_cached(pragma)?.query_row([], |row| row.get(0))?)
+        };
+        if !self.shape.gives_back_space {
+            return Ok(false);
+        }
+        let (free, pages) = (ask("PRAGMA freelist_count")?, ask("PRAGMA page_count")?);
+        let spare = free - (pages / KEPT_FREE_PART).max(KEPT_FREE_PAGES);
+        if spare > 0 {
+            // It gives back a page a step.
+            let mut statement = self.connection.prepare(&format!("PRAGMA incremental_vacuum({})", spare.min(most)))?;
+            let mut steps = statement.query([])?;
+            while steps.next()?.is_some() {}
+        }
+        Ok(spare > most)
+    }
+
+    pub fn add_holder(&self, queue: &str, holder: i64) -> Result<()> {
+        self.run(statement!("holder_add"), params![queue, holder])?;
+        Ok(())
+    }
+
+    pub fn holders(&self, queue: &str) -> Result<Vec<i64>> {
+        holders(self.connection, queue)
+    }
+
+    pub fn claims_of(&self, queue: &str, holder: i64, limit: usize) -> Result<Vec<Claimed>> {
+        let mut statement = self.connection.prepare_cached(statement!("holder_claims"))?;
+        let rows = statement.query_map(params![queue, holder, limit as i64], read_claimed)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    pub fn remove_holder(&self, queue: &str, holder: i64) -> Result<()> {
+        self.run(statement!("holder_remove"), params![queue, holder])?;
+        Ok(())
+    }
+
+    /// The number of the latest claim that a rate counts; the empty group stands for the queue.
+    pub fn last_start(&self, queue: &str, group: &str) -> Result<i64> {
+        Ok(self.one::<Option<i64>>(statement!("start_last"), params![queue, group])?.flatten().unwrap_or(0))
+    }
+
+    pub fn start_at(&self, queue: &str, group: &str, number: i64) -> Result<Option<i64>> {
+        self.one(statement!("start_at"), params![queue, group, number])
+    }
+
+    /// Counts a claim and forgets those that no longer matter.
+    pub fn add_start(&self, queue: &str, group: &str, number: i64, kept: i64) -> Result<()> {
+        self.run(statement!("start_add"), params![queue, group, number, self.now.ms()])?;
+        self.run(statement!("start_forget"), params![queue, group, number - kept])?;
+        Ok(())
+    }
+
+    pub fn forget_starts(&self, queue: &str, before: i64, limit: i64) -> Result<usize> {
+        self.run(statement!("starts_forget"), params![queue, before, limit])
+    }
+
+    /// Takes a group out of the order until its rate allows the next claim.
+    pub fn hold_group(&self, queue: &str, group: &str, until: i64) -> Result<()> {
+        self.run(statement!("hold_add"), params![queue, group, until])?;
+        self.run(statement!("group_moved"), params![queue, group])?;
+        Ok(())
+    }
+
+    /// Lets groups whose hold is over stand in front again, a bounded number; returns which.
+    pub fn free_groups(&self, queue: &str, furthest: i64, limit: usize) -> Result<Vec<String>> {
+        let groups: Vec<String> = {
+            let mut statement = self.connection.prepare_cached(statement!("holds_over"))?;
+            let rows = statement.query_map(params![queue, self.now.ms(), furthest, limit as i64], |row| row.get(0))?;
+            rows.collect::<rusqlite::Result<_>>()?
+        };
+        for group in &groups {
+            self.run(statement!("hold_end"), params![queue, group])?;
+            self.run(statement!("group_moved"), params![queue, group])?;
+        }
+        Ok(groups)
+    }
+
+    pub fn set_schedule(&self, queue: &str, schedule: &Schedule, row: &NewRow) -> Result<()> {
+        let (cron, every, tz) = match &schedule.timing {
+            Timing::Cron { pattern, tz } => (Some(pattern.as_str()), None, tz.as_str()),
+            Timing::Every(every) => (None, Some(*every), "UTC"),
+        };
+        self.run(
+            statement!("schedule"),
+            params![
+                queue,
+                schedule.name,
+                cron,
+                every,
+                tz,
+                schedule.next_at,
+                row.content,
+                row.content_type,
+                row.project,
+                row.source_path,
+                row.doc_date,
+                row.priority,
+                row.max_retries,
+                row.headers,
+                row.group,
+                row.key,
+            ],
+        )?;
+        Ok(())
+    }
+
+    pub fn schedules(&self, queue: &str) -> Result<Vec<Schedule>> {
+        schedules(self.connection, queue)
+    }
+
+    pub fn schedules_due(&self, queue: &str, limit: usize) -> Result<Vec<Schedule>> {
+        let mut statement = self.connection.prepare_cached(statement!("schedules_due"))?;
+        let rows = statement.query_map(params![queue, self.now.ms(), limit as i64], read_schedule)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    pub fn schedule_ticked(&self, queue: &str, name: &str, next_at: i64, id: i64) -> Result<()> {
+        self.run(statement!("schedule_ticked"), params![queue, name, next_at, self.now.ms(), id])?;
+        Ok(())
+    }
+
+    pub fn move_schedule(&self, queue: &str, name: &str, next_at: i64) -> Result<()> {
+        self.run(statement!("schedule_move"), params![queue, name, next_at])?;
+        Ok(())
+    }
+
+    pub fn unschedule(&self, queue: &str, name: &str) -> Result<bool> {
+        Ok(self.run(statement!("unschedule"), params![queue, name])? == 1)
+    }
+
+    pub fn next_due(&self, queue: &str) -> Result<Option<i64>> {
+        Ok(self.one::<Option<i64>>(statement!("next_due"), params![queue])?.flatten())
+    }
+
+    pub fn set_progress(&self, queue: &str, receipt: Receipt, fraction: f64, note: Option<&str>) -> Result<bool> {
+        let values = params![receipt.id, queue, receipt.attempt, receipt.token, fraction, note];
+        Ok(self.run(statement!("progress_set"), values)? == 1)
+    }
+
+    fn run(&self, sql: &str, values: &[&dyn ToSql]) -> Result<usize> {
+        Ok(self.connection.prepare_cached(sql)?.execute(values)?)
     }
 
     pub fn counts(&self, queue: &str) -> Result<Counts> {
@@ -493,6 +678,46 @@ impl Database {
         })
     }
 
+    pub fn schedules(&self, queue: &str) -> Result<Vec<Schedule>> {
+        self.read(|connection| schedules(connection, queue))
+    }
+
+    /// Whether a process that has claimed something of a queue is gone.
+    pub fn has_anyone_died(&self, queue: &str) -> Result<bool> {
+        let holders = self.read(|connection| holders(connection, queue))?;
+        Ok(holders.into_iter().any(|holder| !self.is_alive(holder)))
+    }
+
+    /// Whether a claim would last longer than it was granted.
+    pub fn is_any_ahead(&self, queue: &str, now: Now, lease_ms: i64) -> Result<bool> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(statement!("ahead"))?;
+            Ok(statement.exists(params![queue, now.ms(), lease_ms, 1])?)
+        })
+    }
+
+    /// When something happens in a queue without anybody's doing.
+    pub fn next_event(&self, queue: &str, now: Now) -> Result<Option<i64>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(statement!("next_event"))?;
+            Ok(statement.query_row(params![queue, now.ms()], |row| integer(row, 0))?)
+        })
+    }
+
+    pub fn last_start(&self, queue: &str, group: &str) -> Result<i64> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(statement!("start_last"))?;
+            Ok(statement.query_row(params![queue, group], |row| integer(row, 0))?.unwrap_or(0))
+        })
+    }
+
+    pub fn start_at(&self, queue: &str, group: &str, number: i64) -> Result<Option<i64>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(statement!("start_at"))?;
+            Ok(statement.query_row(params![queue, group, number], |row| row.get(0)).optional()?)
+        })
+    }
+
     pub fn waiting(&self, queue: &str) -> Result<(Option<String>, Option<i64>)> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(statement!("waiting"))?;
@@ -511,8 +736,8 @@ impl Database {
         let sql = if page.newest_first { statement!("items_newest_first") } else { statement!("items_oldest_first") };
         self.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
-            let rows =
-                statement.query_map(params![queue, page.status, page.project, page.after, page.limit], read_item)?;
+            let values = params![queue, page.status, page.project, page.after, page.limit, page.group];
+            let rows = statement.query_map(values, read_item)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
@@ -530,12 +755,24 @@ impl Database {
     }
 
     pub fn attention(&self, queue: &str, now: Now, lease_ms: i64) -> Result<Attention> {
-        self.read(|connection| attention(connection, queue, now, lease_ms))
+        self.read(|connection| attention(connection, queue, now, lease_ms, true))
     }
 
     pub fn worker_lease(&self, key: &str) -> Result<Option<String>> {
         self.read(|connection| worker_lease(connection, self.shape(), key))
     }
+}
+
+fn holders(connection: &Connection, queue: &str) -> Result<Vec<i64>> {
+    let mut statement = connection.prepare_cached(statement!("holders"))?;
+    let rows = statement.query_map(params![queue, HOLDERS_AT_A_TIME], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn schedules(connection: &Connection, queue: &str) -> Result<Vec<Schedule>> {
+    let mut statement = connection.prepare_cached(statement!("schedules"))?;
+    let rows = statement.query_map(params![queue], read_schedule)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 fn counts(connection: &Connection, queue: &str) -> Result<Counts> {
@@ -553,10 +790,18 @@ fn counts(connection: &Connection, queue: &str) -> Result<Counts> {
     Ok(counts.optional()?.unwrap_or_default())
 }
 
-fn attention(connection: &Connection, queue: &str, now: Now, lease_ms: i64) -> Result<Attention> {
+fn attention(connection: &Connection, queue: &str, now: Now, lease_ms: i64, thorough: bool) -> Result<Attention> {
     let mut statement = connection.prepare_cached(statement!("attention"))?;
-    Ok(statement.query_row(params![queue, now.ms(), lease_ms], |row| {
-        Ok(Attention { ready: row.get(0)?, due: row.get(1)?, expired: row.get(2)?, paused: row.get(3)? })
+    Ok(statement.query_row(params![queue, now.ms(), lease_ms, thorough], |row| {
+        Ok(Attention {
+            ready: row.get(0)?,
+            due: row.get(1)?,
+            expired: row.get(2)?,
+            ticking: row.get(3)?,
+            freed: row.get(4)?,
+            paused: row.get(5)?,
+            settings: text(row, 6)?,
+        })
     })?)
 }
 

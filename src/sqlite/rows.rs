@@ -1,11 +1,12 @@
 //! Rows as other programs may have left them: no value may make reading one fail.
 
 use rusqlite::Row;
-use rusqlite::types::ValueRef;
+use rusqlite::types::{Value as SqlValue, ValueRef};
 use serde_json::{Map, Value};
 
 use super::{Claimed, Fence};
-use crate::item::{Content, Item};
+use crate::item::{Content, Item, Key, KeyName, NewItem, OnDuplicate, Schedule, Stored};
+use crate::schedule::Timing;
 
 pub fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
     Ok(Claimed {
@@ -57,6 +58,45 @@ pub fn read_item(row: &Row) -> rusqlite::Result<Item> {
         result: text(row, 21)?,
         group: text(row, 22)?,
         key: text(row, 23)?,
+        progress: row
+            .get::<_, SqlValue>(24)
+            .map(|value| if let SqlValue::Real(part) = value { Some(part) } else { None })?,
+        progress_note: text(row, 25)?,
+    })
+}
+
+/// The one mapper of schedules. A pattern that another program broke is found out when it is to tick.
+pub fn read_schedule(row: &Row) -> rusqlite::Result<Schedule> {
+    let tz = text(row, 3)?.unwrap_or_default();
+    let timing = match text(row, 1)? {
+        Some(pattern) => Timing::Cron { pattern, tz },
+        None => Timing::Every(integer(row, 2)?.unwrap_or(0)),
+    };
+    let content = text(row, 7)?.unwrap_or_default();
+    let content = match text(row, 8)?.as_deref() {
+        Some("json") => Stored::json(content),
+        Some("base64") => Stored { kind: "base64", size: content.len(), text: content },
+        _ => Stored::text(content),
+    };
+    let key =
+        text(row, 16)?.map(|name| Key { name: KeyName::Given(name), ttl_ms: None, on_duplicate: OnDuplicate::Return });
+    Ok(Schedule {
+        name: text(row, 0)?.unwrap_or_default(),
+        timing,
+        next_at: integer(row, 4)?.unwrap_or(0),
+        last_at: integer(row, 5)?,
+        last_id: integer(row, 6)?,
+        item: NewItem {
+            project: text(row, 9)?,
+            source_path: text(row, 10)?,
+            doc_date: text(row, 11)?,
+            priority: integer(row, 12)?.unwrap_or(0),
+            max_retries: small(row, 13)?,
+            headers: text(row, 14)?,
+            group: text(row, 15)?,
+            key,
+            ..NewItem::new(content)
+        },
     })
 }
 

@@ -21,6 +21,7 @@ CREATE TABLE ingest_queue (
     lease_until  INTEGER,
     lease_ms     INTEGER,
     worker       TEXT,
+    holder       INTEGER,
     max_retries  INTEGER,
     gave_up      INTEGER NOT NULL DEFAULT 0,
     group_key    TEXT,
@@ -32,6 +33,6 @@ CREATE TABLE ingest_queue (
     batch        INTEGER,
     cancelled    INTEGER NOT NULL DEFAULT 0,
     filler       BLOB NOT NULL DEFAULT (zeroblob(57)),
-    filler2      BLOB NOT NULL DEFAULT (zeroblob(34)),
+    filler2      BLOB NOT NULL DEFAULT (zeroblob(40)),
     content      TEXT NOT NULL
 );

@@ -8,6 +8,7 @@ ALTER TABLE ingest_queue ADD COLUMN claim_token INTEGER;
 ALTER TABLE ingest_queue ADD COLUMN lease_until INTEGER;
 ALTER TABLE ingest_queue ADD COLUMN lease_ms INTEGER;
 ALTER TABLE ingest_queue ADD COLUMN worker TEXT;
+ALTER TABLE ingest_queue ADD COLUMN holder INTEGER;
 ALTER TABLE ingest_queue ADD COLUMN max_retries INTEGER;
 ALTER TABLE ingest_queue ADD COLUMN gave_up INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE ingest_queue ADD COLUMN group_key TEXT;

@@ -16,9 +16,6 @@ CREATE INDEX ingest_queue_delayed ON ingest_queue (queue, run_at)
 CREATE INDEX ingest_queue_leases ON ingest_queue (queue, lease_until, lease_ms)
     WHERE status = 'processing';
 
-CREATE INDEX ingest_queue_failed ON ingest_queue (queue, finished_at)
-    WHERE status = 'failed';
-
 -- Rows of a group that have entered it, those in front of it, and those in work.
 CREATE INDEX ingest_queue_group ON ingest_queue (queue, group_key, id)
     WHERE group_key IS NOT NULL AND status = 'pending' AND (run_at IS NULL OR attempt > 0);

@@ -1,17 +1,23 @@
--- What a claim made now would find: the first ready item, something due, something expired; and whether the queue is
--- paused.
--- ?1 queue ?2 now ?3 lease_ms of the queue
+-- What a claim made now would find: the first ready item; whether something is due, expired, to be enqueued by a schedule
+-- or free again after its group's rate; whether the queue is paused; and its stored settings.
+-- ?1 queue ?2 now ?3 lease_ms of the queue ?4 whether to look also for what only other programs write: times that are no
+-- numbers, claims without a lease
 SELECT (SELECT id FROM ingest_queue INDEXED BY ingest_queue_ready
          WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL AND behind = 0
          ORDER BY priority DESC, id LIMIT 1),
        EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_delayed
                 WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL AND run_at <= ?2)
-    OR EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_delayed
-                WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL AND run_at >= ''),
+    OR (?4 AND EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_delayed
+                        WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL AND run_at >= '')),
        EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_leases
                 WHERE queue = ?1 AND status = 'processing' AND lease_until <= ?2)
-    OR EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_leases
-                WHERE queue = ?1 AND status = 'processing' AND lease_until IS NULL
-                  AND coalesce(unixepoch(started_at) * 1000 <= ?2 - ?3
-                               OR unixepoch(started_at) * 1000 > ?2 + 1000, 1)),
-       EXISTS (SELECT 1 FROM membox_queue_meta WHERE key = 'paused:' || ?1)
+    OR (?4 AND EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_leases
+                        WHERE queue = ?1 AND status = 'processing' AND lease_until IS NULL
+                          AND coalesce(unixepoch(started_at) * 1000 <= ?2 - ?3
+                                       OR unixepoch(started_at) * 1000 > ?2 + 1000, 1))),
+       EXISTS (SELECT 1 FROM membox_queue_schedules INDEXED BY membox_queue_schedules_next
+                WHERE queue = ?1 AND next_at <= ?2),
+       EXISTS (SELECT 1 FROM membox_queue_holds INDEXED BY membox_queue_holds_until
+                WHERE queue = ?1 AND until <= ?2),
+       EXISTS (SELECT 1 FROM membox_queue_meta WHERE key = 'paused:' || ?1),
+       (SELECT value FROM membox_queue_meta WHERE key = 'settings:' || ?1)

@@ -1,13 +1,32 @@
--- When the oldest pending item was enqueued, and when the next delayed one falls due. ?1 queue
-SELECT (SELECT enqueued_at FROM ingest_queue
-         WHERE id = (SELECT min(id) FROM (
-             SELECT min(id) AS id FROM ingest_queue INDEXED BY ingest_queue_ready
-              WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL AND behind = 0
-             UNION ALL
-             SELECT min(id) FROM ingest_queue INDEXED BY ingest_queue_delayed
-              WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL
-             UNION ALL
-             SELECT min(id) FROM ingest_queue INDEXED BY ingest_queue_group
-              WHERE queue = ?1 AND group_key IS NOT NULL AND status = 'pending' AND (run_at IS NULL OR attempt > 0)))),
+-- When the oldest item that waits for a worker was enqueued, and when the next delayed one falls due. Of each priority, and
+-- of each group, only the first row is looked at. ?1 queue
+WITH RECURSIVE
+    priorities (priority) AS (
+        SELECT max(priority) FROM ingest_queue INDEXED BY ingest_queue_ready
+         WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL AND behind = 0
+        UNION ALL
+        SELECT (SELECT max(priority) FROM ingest_queue INDEXED BY ingest_queue_ready
+                 WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL AND behind = 0
+                   AND priority < priorities.priority)
+          FROM priorities WHERE priority IS NOT NULL),
+    groups (name) AS (
+        SELECT min(group_key) FROM ingest_queue INDEXED BY ingest_queue_group
+         WHERE queue = ?1 AND group_key IS NOT NULL AND status = 'pending' AND (run_at IS NULL OR attempt > 0)
+        UNION ALL
+        SELECT (SELECT min(group_key) FROM ingest_queue INDEXED BY ingest_queue_group
+                 WHERE queue = ?1 AND group_key IS NOT NULL AND status = 'pending' AND (run_at IS NULL OR attempt > 0)
+                   AND group_key > groups.name)
+          FROM groups WHERE name IS NOT NULL),
+    first (id) AS (
+        SELECT (SELECT min(id) FROM ingest_queue INDEXED BY ingest_queue_ready
+                 WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL AND behind = 0
+                   AND priority = priorities.priority)
+          FROM priorities
+        UNION ALL
+        SELECT (SELECT min(id) FROM ingest_queue INDEXED BY ingest_queue_group
+                 WHERE queue = ?1 AND group_key = groups.name AND status = 'pending' AND (run_at IS NULL OR attempt > 0)
+                   AND run_at IS NULL)
+          FROM groups)
+SELECT (SELECT enqueued_at FROM ingest_queue WHERE id = (SELECT min(id) FROM first)),
        (SELECT min(run_at) FROM ingest_queue INDEXED BY ingest_queue_delayed
          WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL)

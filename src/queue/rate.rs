@@ -1,0 +1,88 @@
+//! Rates: how many claims a queue or a group may make in a period, counted in the file for all processes.
+
+use super::Queue;
+use crate::clock::Now;
+use crate::error::Result;
+use crate::item::Item;
+use crate::rate::Rate;
+use crate::sqlite::Tx;
+
+/// Stands for the whole queue where claims are counted by group.
+const QUEUE: &str = "";
+/// How many groups one claim brings back.
+pub(super) const FREED_AT_A_TIME: usize = 64;
+
+impl Queue {
+    /// Whether the queue's rate allows a claim now.
+    pub(super) fn may_start(&self, tx: &Tx) -> Result<bool> {
+        Ok(self.next_start_in(tx)?.is_none())
+    }
+
+    /// Counts a claim. Says whether its group may go on at once; if not, it leaves the order until it may.
+    pub(super) fn count_start(&self, tx: &Tx, item: &Item) -> Result<bool> {
+        let current = self.settings();
+        if let Some(rate) = current.settings.rate {
+            self.count(tx, QUEUE, rate)?;
+        }
+        let (Some(rate), Some(group)) = (current.settings.group_rate, &item.group) else { return Ok(true) };
+        self.count(tx, group, rate)?;
+        match self.wait_of(tx, group, rate)? {
+            None => Ok(true),
+            Some(until) => {
+                tx.hold_group(self.name(), group, until)?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Brings groups back into the order whose rate allows it again; returns how many.
+    pub(super) fn free_groups(&self, tx: &Tx) -> Result<usize> {
+        // An object that was given no rate cannot say how far a hold may reach.
+        let furthest = self.settings().settings.group_rate.map_or(i64::MAX, |rate| tx.now().plus(rate.per_ms));
+        Ok(tx.free_groups(self.name(), furthest, FREED_AT_A_TIME)?.len())
+    }
+
+    /// After the rate of groups was changed: those that are held are held as long as the new one says.
+    pub(super) fn review_holds(&self, tx: &Tx, rate: Option<Rate>) -> Result<()> {
+        for group in tx.free_groups(self.name(), i64::MIN, usize::MAX)? {
+            if let Some(rate) = rate
+                && let Some(until) = self.wait_of(tx, &group, rate)?
+            {
+                tx.hold_group(self.name(), &group, until)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// When the queue's rate allows the next claim, if not now.
+    pub(super) fn next_start(&self, now: Now) -> Result<Option<i64>> {
+        let Some(rate) = self.settings().settings.rate else { return Ok(None) };
+        let database = &self.session()?.database;
+        let earlier = database.last_start(self.name(), QUEUE)? + 1 - i64::from(rate.count);
+        Ok(rate.wait(database.start_at(self.name(), QUEUE, earlier)?, now))
+    }
+
+    /// When the queue's rate allows the next claim, if not now; asked inside a transaction.
+    pub(super) fn next_start_in(&self, tx: &Tx) -> Result<Option<i64>> {
+        match self.settings().settings.rate {
+            Some(rate) => self.wait_of(tx, QUEUE, rate),
+            None => Ok(None),
+        }
+    }
+
+    /// The same, if an item is there that could use it.
+    pub(super) fn next_start_if_wanted(&self, tx: &Tx) -> Result<Option<i64>> {
+        let start = self.next_start_in(tx)?;
+        Ok(if start.is_some() && tx.next(self.name())?.is_some() { start } else { None })
+    }
+
+    fn wait_of(&self, tx: &Tx, group: &str, rate: Rate) -> Result<Option<i64>> {
+        let earlier = tx.last_start(self.name(), group)? + 1 - i64::from(rate.count);
+        Ok(rate.wait(tx.start_at(self.name(), group, earlier)?, tx.now()))
+    }
+
+    fn count(&self, tx: &Tx, group: &str, rate: Rate) -> Result<()> {
+        let number = tx.last_start(self.name(), group)? + 1;
+        tx.add_start(self.name(), group, number, i64::from(rate.count))
+    }
+}

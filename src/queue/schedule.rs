@@ -1,0 +1,76 @@
+//! Recurring schedules: one enqueue a tick, made by whoever claims first after it, in the claim's own transaction.
+
+use super::put::prepared;
+use super::{LONGEST_NAME, Queue};
+use crate::clock::{LATEST_MS, Now};
+use crate::error::{Error, Result};
+use crate::item::{NewItem, Schedule};
+use crate::schedule::Timing;
+use crate::sqlite::Tx;
+
+/// A clock that goes back by less was only adjusted.
+const SMALL_STEP_MS: i64 = 3_600_000;
+/// How many schedules one claim lets tick.
+pub(super) const TICKS_AT_A_TIME: usize = 64;
+
+impl Queue {
+    /// Adds a schedule, or gives the one of that name a new shape. One whose timing stays keeps its next tick.
+    pub fn schedule(&self, name: &str, timing: Timing, item: NewItem) -> Result<Schedule> {
+        if name.is_empty() || name.len() > LONGEST_NAME || name.contains('\0') {
+            let said = format!("a schedule's name has 1 to {LONGEST_NAME} bytes and no NUL, not {name:?}");
+            return Err(Error::Invalid(said));
+        }
+        timing.check(self.options.clock.now())?;
+        let row = self.prepare(item.clone())?.row;
+        let schedule = self.write(|tx| {
+            let known = tx.schedules(self.name())?.into_iter().find(|known| known.name == name);
+            let next_at = match &known {
+                Some(known) if known.timing == timing => known.next_at,
+                _ => timing.next(tx.now().ms(), tx.now())?,
+            };
+            let (last_at, last_id) = known.map_or((None, None), |known| (known.last_at, known.last_id));
+            let schedule = Schedule { name: name.to_owned(), timing, next_at, last_at, last_id, item };
+            tx.set_schedule(self.name(), &schedule, &row)?;
+            Ok(schedule)
+        })?;
+        self.ring();
+        Ok(schedule)
+    }
+
+    pub fn schedules(&self) -> Result<Vec<Schedule>> {
+        self.session()?.database.schedules(self.name())
+    }
+
+    /// Says whether there was one of that name.
+    pub fn unschedule(&self, name: &str) -> Result<bool> {
+        self.write(|tx| tx.unschedule(self.name(), name))
+    }
+
+    /// Enqueues what is due, once however many ticks were missed; returns how many schedules ticked.
+    pub(super) fn tick(&self, tx: &Tx) -> Result<usize> {
+        let due = tx.schedules_due(self.name(), TICKS_AT_A_TIME)?;
+        let count = due.len();
+        for schedule in due {
+            // A pattern that another program broke never comes again, rather than at every claim.
+            let next_at = schedule.timing.next(schedule.next_at, tx.now()).unwrap_or(LATEST_MS);
+            let id = self.put(tx, prepared(schedule.item))?;
+            tx.schedule_ticked(self.name(), &schedule.name, next_at, id)?;
+        }
+        Ok(count)
+    }
+
+    /// After the clock went back: a tick must not be further ahead than its timing says.
+    pub(super) fn bring_ticks_closer(&self, tx: &Tx) -> Result<()> {
+        for schedule in tx.schedules(self.name())? {
+            // After a small step back the tick it has just made does not come again.
+            let ahead = schedule.last_at.filter(|last| (0..SMALL_STEP_MS).contains(&(last - tx.now().ms())));
+            let from = ahead.map_or(tx.now(), Now);
+            if let Ok(next_at) = schedule.timing.next(schedule.next_at, from)
+                && next_at < schedule.next_at
+            {
+                tx.move_schedule(self.name(), &schedule.name, next_at)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! How many items may be claimed in a period: never more than `count` in any `per` milliseconds.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Now;
+use crate::error::{Error, Result};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rate {
+    pub count: u32,
+    pub per_ms: i64,
+}
+
+impl Rate {
+    pub fn new(count: u32, per_ms: i64) -> Result<Self> {
+        if count == 0 {
+            return Err(Error::Invalid("Rate count must be at least 1; to stop a queue, pause it".into()));
+        }
+        if per_ms < 1 {
+            return Err(Error::Invalid("Rate per must be at least a millisecond".into()));
+        }
+        Ok(Self { count, per_ms })
+    }
+
+    /// When the next claim is allowed, if not now: `earlier` is when the claim `count` before it was made. One that lies
+    /// further ahead than a period was made by a clock that was wrong, and holds nobody.
+    pub fn wait(&self, earlier: Option<i64>, now: Now) -> Option<i64> {
+        let free = earlier.filter(|at| at.saturating_sub(now.ms()) <= self.per_ms)?.saturating_add(self.per_ms);
+        (free > now.ms()).then_some(free)
+    }
+}
+
+/// As it is written in Python.
+impl std::fmt::Display for Rate {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Rate({}, per={})", self.count, self.per_ms as f64 / 1000.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_waits_until_the_one_so_many_before_it_is_a_period_old() {
+        let rate = Rate::new(2, 60_000).unwrap();
+        let now = Now(1_000_000);
+        assert_eq!(rate.wait(None, now), None);
+        assert_eq!(rate.wait(Some(1_000_000), now), Some(1_060_000));
+        assert_eq!(rate.wait(Some(940_001), now), Some(1_000_001));
+        assert_eq!(rate.wait(Some(940_000), now), None);
+    }
+
+    #[test]
+    fn a_clock_that_went_back_holds_nobody() {
+        let rate = Rate::new(1, 1_000).unwrap();
+        assert_eq!(rate.wait(Some(86_400_000), Now(5)), None);
+        assert_eq!(rate.wait(Some(6), Now(5)), Some(1_006), "a small step back lets nobody slip through");
+    }
+
+    #[test]
+    fn a_rate_of_nothing_is_refused() {
+        assert!(Rate::new(0, 1_000).is_err() && Rate::new(1, 0).is_err());
+    }
+}

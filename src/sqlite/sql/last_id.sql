@@ -1,2 +1,0 @@
--- The highest id in the table.
-SELECT coalesce(max(id), 0) FROM ingest_queue

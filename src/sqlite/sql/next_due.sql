@@ -1,0 +1,11 @@
+-- When the next thing falls due that a worker is wanted for: a delayed item, a tick, a group held by its rate. ?1 queue
+SELECT min(at) FROM (
+    SELECT min(run_at) AS at FROM ingest_queue INDEXED BY ingest_queue_delayed
+     WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL
+    UNION ALL
+    SELECT min(next_at) FROM membox_queue_schedules INDEXED BY membox_queue_schedules_next WHERE queue = ?1
+    UNION ALL
+    SELECT min(until) FROM membox_queue_holds INDEXED BY membox_queue_holds_until
+     WHERE queue = ?1 AND EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_group
+                                   WHERE queue = ?1 AND group_key = membox_queue_holds.group_key AND status = 'pending'
+                                     AND (run_at IS NULL OR attempt > 0)))
