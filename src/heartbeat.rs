@@ -14,6 +14,9 @@ use crate::sync::{Mutex, wait};
 /// A lease is renewed this many times before it would run out.
 const BEATS_PER_LEASE: u32 = 3;
 
+/// What is renewed by beats is granted longer than its lease by one part in so many: a beat.
+pub const GRACE: i64 = BEATS_PER_LEASE as i64;
+
 /// How long one database may keep the beats of others waiting.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -32,6 +35,8 @@ struct Entry {
     renew: Renew,
     every: Duration,
     next: Mutex<Instant>,
+    /// From then on it is not renewed any more: whoever works so long is taken for hung.
+    until: Option<Instant>,
     lost: Arc<AtomicBool>,
 }
 
@@ -53,19 +58,21 @@ struct State {
 static HEART: ArcSwapOption<Heart> = ArcSwapOption::const_empty();
 
 impl Beat {
-    /// Starts renewing well before `lease_ms`, of which `spent` is over already, have passed. `lost` is set when `renew`
-    /// says that it is no longer ours.
+    /// Starts renewing well before `lease_ms`, of which `spent` is over already, have passed, for at most `longest`. `lost`
+    /// is set when `renew` says that it is no longer ours.
     pub fn start(
         database: Arc<Database>,
         clock: Clock,
         lease_ms: i64,
         spent: Duration,
+        longest: Option<Duration>,
         lost: Arc<AtomicBool>,
         renew: Renew,
     ) -> Result<Self> {
         let every = Duration::from_millis(u64::try_from(lease_ms).unwrap_or(1).max(1)) / BEATS_PER_LEASE;
         let next = Instant::now() + every.saturating_sub(spent);
-        let entry = Arc::new(Entry { database, clock, renew, every, next: Mutex::new(next), lost });
+        let until = longest.and_then(|longest| Instant::now().checked_add(longest));
+        let entry = Arc::new(Entry { database, clock, renew, every, next: Mutex::new(next), until, lost });
         let heart = heart()?;
         let mut state = heart.state.lock();
         state.entries.push(entry.clone());
@@ -114,6 +121,7 @@ impl Heart {
     fn run(&self) {
         let mut state = self.state.lock();
         loop {
+            state.entries.retain(|entry| entry.until.is_none_or(|until| until > Instant::now()));
             state.looks_at = state.entries.iter().map(|entry| *entry.next.lock()).min();
             let pause = state.looks_at.map(|next| next.saturating_duration_since(Instant::now()));
             if pause != Some(Duration::ZERO) {

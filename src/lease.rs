@@ -1,8 +1,8 @@
 //! The worker lease: how the record is written and read, and who may take it.
 //!
-//! The record is membox's JSON object `{"pid", "hostname", "heartbeat"}` with two members of ours: `owner`, a random
-//! token that refresh and release must present, and `ttl`, the seconds it was granted for. membox's own record has
-//! neither and lives by its heartbeat alone.
+//! The record is membox's JSON object `{"pid", "hostname", "heartbeat"}` with three members of ours: `owner`, a random
+//! token that refresh and release must present, `ttl`, the seconds it was granted for, and `holder`, the number by which
+//! others see that the process lives. membox's own record has none of them and lives by its heartbeat alone.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,31 +22,30 @@ pub struct Record {
     pub owner: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<i64>,
 }
 
 impl Record {
-    pub fn new(owner: &str, ttl_ms: i64, now: Now) -> Self {
+    pub fn new(owner: &str, ttl_ms: i64, holder: Option<i64>, now: Now) -> Self {
         Self {
             pid: std::process::id().into(),
             hostname: hostname().into(),
             heartbeat: now.iso(),
             owner: Some(owner.to_owned()),
             ttl: Some(ttl_ms as f64 / 1000.0),
+            holder,
         }
     }
 
     pub fn render(&self) -> String {
         serde_json::to_string(self).expect("a lease record has only strings and numbers")
     }
-
-    pub fn is_owned_by(&self, owner: &str) -> bool {
-        self.owner.as_deref() == Some(owner)
-    }
 }
 
-/// The lease that holds others off, if the stored value is one: readable, and not run out. A heartbeat further ahead
-/// than the lease is long can only come from a clock that was wrong, so it holds nobody off.
-pub fn live(stored: Option<&str>, default_ttl_ms: i64, now: Now) -> Option<Record> {
+/// The lease that holds others off, if the stored value is one: readable, not run out, and its process not dead. A
+/// heartbeat further ahead than the lease is long can only come from a clock that was wrong, so it holds nobody off.
+pub fn live(stored: Option<&str>, default_ttl_ms: i64, now: Now, is_alive: impl FnOnce(i64) -> bool) -> Option<Record> {
     let record: Record = serde_json::from_str(stored?).ok()?;
     let ttl_ms = match record.ttl {
         Some(ttl) if ttl.is_finite() && ttl >= 0.0 => (ttl * 1000.0) as i64,
@@ -54,7 +53,7 @@ pub fn live(stored: Option<&str>, default_ttl_ms: i64, now: Now) -> Option<Recor
     };
     let beat = clock::parse_ms(&record.heartbeat)?;
     let (age, lead) = (now.ms().saturating_sub(beat), beat.saturating_sub(now.ms()));
-    (age < ttl_ms && lead <= ttl_ms).then_some(record)
+    (age < ttl_ms && lead <= ttl_ms && record.holder.is_none_or(is_alive)).then_some(record)
 }
 
 /// The key of a queue's lease: membox's own for the default queue.
@@ -77,23 +76,23 @@ mod tests {
     const NOW: Now = Now(1_781_431_200_000);
 
     fn at(ms: i64) -> Record {
-        Record::new("me", 60_000, Now(NOW.ms() + ms))
+        Record::new("me", 60_000, None, Now(NOW.ms() + ms))
     }
 
     fn is_live(stored: &str) -> bool {
-        live(Some(stored), DEFAULT_TTL_MS, NOW).is_some()
+        live(Some(stored), DEFAULT_TTL_MS, NOW, |_| true).is_some()
     }
 
     #[test]
     fn a_record_reads_back_as_it_was_written() {
-        assert_eq!(live(Some(&at(0).render()), DEFAULT_TTL_MS, NOW), Some(at(0)));
+        assert_eq!(live(Some(&at(0).render()), DEFAULT_TTL_MS, NOW, |_| true), Some(at(0)));
     }
 
     #[test]
     fn it_lives_for_its_own_ttl() {
         assert!(is_live(&at(-59_999).render()));
         assert!(!is_live(&at(-60_000).render()));
-        let long = Record::new("me", 600_000, Now(NOW.ms() - 100_000));
+        let long = Record::new("me", 600_000, None, Now(NOW.ms() - 100_000));
         assert!(is_live(&long.render()));
     }
 
@@ -109,7 +108,14 @@ mod tests {
         for text in ["", "null", "[]", "{}", "nonsense", r#"{"heartbeat": 5}"#, r#"{"heartbeat": "soon"}"#] {
             assert!(!is_live(text), "{text}");
         }
-        assert_eq!(live(None, DEFAULT_TTL_MS, NOW), None);
+        assert_eq!(live(None, DEFAULT_TTL_MS, NOW, |_| true), None);
+    }
+
+    #[test]
+    fn a_dead_process_holds_nobody_off() {
+        let stored = Record { holder: Some(7), ..at(0) }.render();
+        assert!(live(Some(&stored), DEFAULT_TTL_MS, NOW, |holder| holder == 7).is_some());
+        assert!(live(Some(&stored), DEFAULT_TTL_MS, NOW, |_| false).is_none());
     }
 
     #[test]

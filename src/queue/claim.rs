@@ -4,14 +4,15 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use super::rate::FREED_AT_A_TIME;
+use super::schedule::TICKS_AT_A_TIME;
 use super::{Queue, Session, draw};
 use crate::error::{Error, Result};
-use crate::heartbeat::Beat;
+use crate::heartbeat::{Beat, GRACE};
 use crate::item::{Item, Receipt};
-use crate::lease;
 use crate::outcome::{Ending, Settled};
-use crate::sqlite::{self, Attention, Claimed, Flush, Grant, Place, Tx, Wait};
-use crate::wake::LONGEST_NAP;
+use crate::sqlite::{self, Attention, Claimed, Flush, Grant, Place, SignOfLife, Tx, Wait};
+use crate::sync::Mutex;
 
 /// How many rows one claim brings in; the rest is left to the next claims.
 const DUE_AT_A_TIME: usize = 2_000;
@@ -36,6 +37,8 @@ pub enum From {
     Group(String),
     /// Everything pending of one group that is free, in order.
     WholeGroup,
+    /// The same, or one item if there is no such group.
+    GroupOrOne,
 }
 
 impl Default for Claim {
@@ -55,6 +58,8 @@ pub struct Held {
     place: Place,
     lost: Arc<AtomicBool>,
     settled: OnceLock<Settled>,
+    /// Shows other processes that somebody is left who can end the claim.
+    sign: Mutex<Option<Arc<SignOfLife>>>,
     generation: u64,
     since: Instant,
 }
@@ -113,6 +118,7 @@ impl Held {
     pub(super) fn note_settled(&self, settled: Settled) {
         if settled != Settled::Lost {
             let _ = self.settled.set(settled);
+            self.sign.lock().take();
         } else if !self.is_settled() {
             self.note_lost();
         }
@@ -120,6 +126,17 @@ impl Held {
 
     pub(super) fn note_lost(&self) {
         self.lost.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Held {
+    /// An item that nobody can end any more stays claimed until its lease is over, as long as this process lives.
+    fn drop(&mut self) {
+        let lease = Duration::from_millis(self.lease_ms.load(Ordering::SeqCst).unsigned_abs());
+        let sign = self.sign.lock().take();
+        if let Some(sign) = sign.filter(|_| !self.is_settled() && !self.is_known_lost()) {
+            sqlite::keep_sign(sign, lease.saturating_sub(self.since.elapsed()));
+        }
     }
 }
 
@@ -136,83 +153,77 @@ impl Queue {
         self.claim_within(how, self.wait())
     }
 
-    fn claim_within(&self, how: &Claim, wait: Wait) -> Result<Vec<Held>> {
+    pub(super) fn claim_within(&self, how: &Claim, wait: Wait) -> Result<Vec<Held>> {
         let session = self.session()?;
+        let sign = self.sign_of_life(wait)?;
         loop {
-            let taken = session.database.write(Flush::Normal, &self.options.clock, wait, |tx| self.take(tx, how))?;
+            let taken =
+                session.database.write(Flush::Normal, &self.options.clock, wait, |tx| self.take(tx, how, &sign))?;
             if !taken.items.is_empty() || !taken.unfinished {
+                self.tend_beside();
                 return Ok(taken.items);
             }
         }
     }
 
-    /// Claims if there seems to be something, else sleeps a little: one turn of a wait that can be interrupted.
-    pub fn claim_or_nap(&self, how: &Claim, limit: Duration) -> Result<Vec<Held>> {
-        let session = self.session()?;
-        let seen = session.database.bell().count();
-        let attention = session.database.attention(self.name(), self.options.clock.now(), self.options.lease_ms)?;
-        let promising =
-            attention.ready.is_some() || attention.due || attention.expired || self.is_time_to_look_ahead(&session);
-        if promising && !attention.paused {
-            let wait = Wait { limit: limit.min(self.options.patience), ..self.wait() };
-            match self.claim_within(how, wait) {
-                Ok(items) if items.is_empty() => {}
-                // Other writers were busy for all of the wait: nothing was found in it.
-                Err(Error::Busy(_)) if limit < self.options.patience => return Ok(Vec::new()),
-                claimed => return claimed,
-            }
+    pub(super) fn take(&self, tx: &Tx, how: &Claim, sign: &Option<Arc<SignOfLife>>) -> Result<Taken> {
+        let mut attention = tx.attention(self.name(), self.settings().settings.lease_ms(), false)?;
+        if attention.ready.is_none() || self.is_time_to_look_ahead(&*self.session()?) {
+            attention = tx.attention(self.name(), self.settings().settings.lease_ms(), true)?;
         }
-        session.database.bell().wait(seen, limit.min(LONGEST_NAP));
-        Ok(Vec::new())
-    }
-
-    /// Sleeps a little, less if something happens in this process.
-    pub fn nap(&self, limit: Duration) -> Result<()> {
-        let session = self.session()?;
-        let bell = session.database.bell();
-        bell.wait(bell.count(), limit.min(LONGEST_NAP));
-        Ok(())
-    }
-
-    pub(super) fn take(&self, tx: &Tx, how: &Claim) -> Result<Taken> {
-        let attention = tx.attention(self.name(), self.options.lease_ms)?;
+        self.refresh_settings(attention.settings.as_deref())?;
         if attention.paused {
             return Ok(Taken { items: Vec::new(), unfinished: false });
         }
-        let (brought_in, unfinished) = self.bring_in(tx, attention)?;
+        let (brought_in, mut unfinished) = self.bring_in(tx, &attention)?;
         // The first look has found the first item already, unless something came in since.
         let mut found = if brought_in { None } else { attention.ready };
         let whole_group = match how.from {
-            From::WholeGroup => tx.next_group(self.name())?,
+            From::WholeGroup | From::GroupOrOne => tx.next_group(self.name())?,
             From::Queue | From::Group(_) => None,
         };
         let batch = if whole_group.is_some() { Some(draw()?) } else { None };
         let mut items = Vec::new();
-        while items.len() < how.limit {
+        while items.len() < how.limit && self.may_start(tx)? {
             let next = match (&how.from, &whole_group) {
                 (From::Queue, _) => match found.take() {
                     Some(id) => Some(id),
                     None => tx.next(self.name())?,
                 },
                 (From::Group(group), _) => tx.next_in_group(self.name(), group)?,
-                (From::WholeGroup, Some(group)) => tx.next_of_batch(self.name(), group)?,
+                (From::WholeGroup | From::GroupOrOne, Some(group)) => tx.next_of_batch(self.name(), group)?,
+                (From::GroupOrOne, None) if items.is_empty() => tx.next(self.name())?,
+                (From::GroupOrOne, None) => None,
                 (From::WholeGroup, None) => None,
             };
             let Some(id) = next else { break };
-            if let Some(held) = self.take_one(tx, id, how, batch)? {
-                items.push(held);
+            let Some(held) = self.take_one(tx, id, how, batch, sign)? else { continue };
+            let group_goes_on = self.count_start(tx, &held.item)?;
+            items.push(held);
+            if batch.is_some() && !group_goes_on {
+                break;
             }
+        }
+        if items.is_empty() && !unfinished {
+            unfinished = self.take_back_from_dead(tx)?;
         }
         Ok(Taken { items, unfinished })
     }
 
     /// Claims one item. A row that cannot be read as what it says it is fails at once, with its raw text kept.
-    fn take_one(&self, tx: &Tx, id: i64, how: &Claim, batch: Option<i64>) -> Result<Option<Held>> {
-        let lease_ms = how.lease_ms.unwrap_or(self.options.lease_ms);
+    fn take_one(
+        &self,
+        tx: &Tx,
+        id: i64,
+        how: &Claim,
+        batch: Option<i64>,
+        sign: &Option<Arc<SignOfLife>>,
+    ) -> Result<Option<Held>> {
+        let lease_ms = how.lease_ms.unwrap_or(self.settings().settings.lease_ms());
         let token = draw()?;
-        let Some(mut item) = tx.claim(id, &Grant { token, lease_ms, worker: &self.worker_name(), batch })? else {
-            return Ok(None);
-        };
+        let holder = sign.as_ref().map(|sign| sign.number);
+        let grant = Grant { token, lease_ms, worker: &self.worker_name()?, batch, holder };
+        let Some(mut item) = tx.claim(id, &grant)? else { return Ok(None) };
         let damage = item.damage.take();
         let held = Held {
             receipt: Receipt { id: item.id, attempt: item.attempt, token },
@@ -223,6 +234,7 @@ impl Queue {
             place: self.place.clone(),
             lost: Arc::default(),
             settled: OnceLock::new(),
+            sign: Mutex::new(sign.clone()),
             generation: sqlite::generation(),
             since: Instant::now(),
         };
@@ -237,15 +249,22 @@ impl Queue {
 
     /// Small, bounded steps: due items join the order, expired claims are taken back. Says whether anything was brought
     /// in, and whether some is left.
-    fn bring_in(&self, tx: &Tx, attention: Attention) -> Result<(bool, bool)> {
+    fn bring_in(&self, tx: &Tx, attention: &Attention) -> Result<(bool, bool)> {
+        let ticked = if attention.ticking { self.tick(tx)? } else { 0 };
+        let freed = if attention.freed { self.free_groups(tx)? } else { 0 };
         let due = if attention.due { tx.bring_in_due(self.name(), DUE_AT_A_TIME)? } else { 0 };
         let mut expired = Vec::new();
         if attention.expired {
-            expired = tx.expired(self.name(), self.options.lease_ms, EXPIRED_AT_A_TIME)?;
+            expired = tx.expired(self.name(), self.settings().settings.lease_ms(), EXPIRED_AT_A_TIME)?;
         }
         let ahead = self.look_ahead(tx)?;
-        let unfinished = due >= DUE_AT_A_TIME || expired.len() >= EXPIRED_AT_A_TIME || ahead.len() == EXPIRED_AT_A_TIME;
-        let brought_in = due > 0 || !expired.is_empty() || !ahead.is_empty();
+        let unfinished = ticked >= TICKS_AT_A_TIME
+            || freed >= FREED_AT_A_TIME
+            || due >= DUE_AT_A_TIME
+            || expired.len() >= EXPIRED_AT_A_TIME
+            || ahead.len() == EXPIRED_AT_A_TIME;
+        let revived = self.is_time_to_look_for_dead()? && self.take_back_from_dead(tx)?;
+        let brought_in = due + ticked + freed > 0 || revived || !expired.is_empty() || !ahead.is_empty();
         for claim in expired.into_iter().chain(ahead) {
             let worker = claim.worker.clone();
             self.end(tx, &claim, Ending::Lost { worker })?;
@@ -260,46 +279,50 @@ impl Queue {
         if !self.is_time_to_look_ahead(&session) {
             return Ok(Vec::new());
         }
-        let ahead = tx.ahead(self.name(), self.options.lease_ms, EXPIRED_AT_A_TIME)?;
+        // The clock went back, perhaps before this object came: nothing else may hold too long either.
+        let last = session.looked_ahead_at.load(Ordering::Relaxed);
+        if tx.now().ms() < last || last == i64::MIN {
+            self.bring_ticks_closer(tx)?;
+            while self.free_groups(tx)? >= FREED_AT_A_TIME {}
+        }
+        let ahead = tx.ahead(self.name(), self.settings().settings.lease_ms(), EXPIRED_AT_A_TIME)?;
         if ahead.len() < EXPIRED_AT_A_TIME {
             session.looked_ahead_at.store(tx.now().ms(), Ordering::Relaxed);
         }
         Ok(ahead)
     }
 
-    fn is_time_to_look_ahead(&self, session: &Session) -> bool {
+    pub(super) fn is_time_to_look_ahead(&self, session: &Session) -> bool {
         let last = session.looked_ahead_at.load(Ordering::Relaxed);
         self.options.clock.now().ms().abs_diff(last) >= LOOK_AHEAD_MS
     }
 
-    fn worker_name(&self) -> String {
-        match &self.options.worker {
-            Some(name) => name.clone(),
-            None => format!("{}:{}", lease::hostname(), std::process::id()),
-        }
-    }
-
-    /// Renews a claim from a native thread until the beat is dropped; at once, if much of its lease is over. A claim that
-    /// has ended cannot be kept.
-    pub fn keep_alive(&self, held: &Held) -> Result<Beat> {
+    /// Renews a claim from a native thread until the beat is dropped, or `longest` is over; at once, if much of its lease is
+    /// over. A claim that has ended cannot be kept.
+    pub fn keep_alive(&self, held: &Held, longest: Option<Duration>) -> Result<Beat> {
         self.check_is_ours(held)?;
-        let lease = Duration::from_millis(u64::try_from(held.lease_ms.load(Ordering::SeqCst)).unwrap_or(0));
+        let lease_ms = held.lease_ms.load(Ordering::SeqCst);
+        let lease = Duration::from_millis(u64::try_from(lease_ms).unwrap_or(0));
         let mut spent = held.since.elapsed();
         if held.is_settled() || held.is_known_lost() {
             return Err(Error::Stale(held.item.id));
         }
         if spent > lease / 6 {
-            if !self.extend(held, held.lease_ms.load(Ordering::SeqCst))? {
+            if !self.extend(held, lease_ms)? {
                 return Err(Error::Stale(held.item.id));
             }
             spent = Duration::ZERO;
         }
         let session = self.session()?;
         let (name, receipt, renewed) = (self.options.name.clone(), held.receipt, held.lease_ms.clone());
-        let renew = Box::new(move |tx: &Tx| tx.extend(&name, receipt, renewed.load(Ordering::SeqCst)));
-        let lease_ms = held.lease_ms.load(Ordering::SeqCst);
+        // A beat that another writer delays must not cost the item, so what is kept is granted a beat more.
+        let renew = Box::new(move |tx: &Tx| {
+            let lease_ms = renewed.load(Ordering::SeqCst);
+            tx.extend(&name, receipt, lease_ms + lease_ms / GRACE)
+        });
         held.is_kept.store(true, Ordering::SeqCst);
-        Beat::start(session.database.clone(), self.options.clock.clone(), lease_ms, spent, held.lost.clone(), renew)
+        let (database, clock) = (session.database.clone(), self.options.clock.clone());
+        Beat::start(database, clock, lease_ms, spent, longest, held.lost.clone(), renew)
     }
 
     /// Whether the claim is gone, asking the file if nobody has noticed yet.

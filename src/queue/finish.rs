@@ -29,6 +29,19 @@ impl Queue {
         Ok(settled.iter().filter(|settled| **settled != Settled::Lost).count())
     }
 
+    /// Notes how far the work on an item is; `false` when the claim was lost.
+    pub fn set_progress(&self, held: &Held, fraction: f64, note: Option<&str>) -> Result<bool> {
+        self.check_is_ours(held)?;
+        if held.is_inherited() {
+            return Ok(false);
+        }
+        let took_effect = self.write_lightly(|tx| tx.set_progress(self.name(), held.receipt(), fraction, note))?;
+        if !took_effect {
+            held.note_settled(Settled::Lost);
+        }
+        Ok(took_effect)
+    }
+
     /// Gives an item back; nothing is counted.
     pub fn release(&self, held: &Held, delay: i64) -> Result<bool> {
         Ok(self.finish(held, Ending::Released { delay })? != Settled::Lost)
@@ -53,6 +66,7 @@ impl Queue {
         self.check_ending(&ending)?;
         let settled = self.write(|tx| self.settle(tx, held, ending))?;
         self.after_settling(held, settled);
+        self.tend_beside();
         Ok(settled)
     }
 
@@ -75,8 +89,11 @@ impl Queue {
     /// batch and does not end well gives the rest of the batch back, so that order is kept.
     pub(super) fn end(&self, tx: &Tx, claim: &Claimed, ending: Ending) -> Result<Settled> {
         let was_lost = matches!(ending, Ending::Lost { .. });
-        let allowance = self.allowance(claim.retries, claim.max_retries);
-        let (verdict, settled) = decide(ending, &allowance, tx.now(), dice()?);
+        let current = self.settings();
+        let allowance = current.settings.allowance(claim.retries, claim.max_retries);
+        // Only a failure may have to wait for a time that is spread by chance.
+        let dice = if matches!(ending, Ending::Failed { .. }) { dice()? } else { 0.0 };
+        let (verdict, settled) = decide(ending, &allowance, tx.now(), dice);
         let (word, error) = match &verdict {
             Verdict::Done { .. } => (settled.as_str(), None),
             Verdict::Pending { error, .. } if was_lost => (Settled::Lost.as_str(), error.as_deref()),
@@ -85,7 +102,11 @@ impl Queue {
             Verdict::Failed { error, .. } => (settled.as_str(), Some(error.as_str())),
         };
         if !claim.cancelled && tx.settle(self.name(), &claim.fence, &verdict, claim.worker.as_deref())? {
-            if settled != Settled::Done {
+            if settled == Settled::Done {
+                if !current.settings.keeps_content() {
+                    tx.drop_content(self.name(), claim.fence.id)?;
+                }
+            } else {
                 self.note(tx, claim, word, error)?;
                 self.give_back_rest(tx, claim)?;
             }
@@ -123,8 +144,10 @@ impl Queue {
     /// Only once the commit is through: an undone transaction has settled nothing.
     pub(super) fn after_settling(&self, held: &Held, settled: Settled) {
         held.note_settled(settled);
-        if matches!(settled, Settled::Released | Settled::Postponed) {
-            self.ring();
+        match settled {
+            Settled::Released | Settled::Postponed => self.ring(),
+            Settled::Done | Settled::Failed => self.ring_for_endings(),
+            Settled::Lost => {}
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::worker::{Hold, drop_lease, take};
+use super::worker::{Hold, drop_lease};
 use super::{LONGEST_NAME, Queue};
 use crate::error::{Error, Result};
 use crate::heartbeat::Beat;
-use crate::lease::{self, Record};
+use crate::lease::Record;
 
 /// A lock in somebody's hands, renewed by a native thread until it is given back or dropped.
 pub struct Lock {
@@ -28,8 +28,8 @@ impl Queue {
     /// Takes a lock of the file by its name; `None` while somebody holds it live.
     pub fn try_lock(&self, name: &str, ttl_ms: i64) -> Result<Option<Lock>> {
         let key = lock_key(name)?;
-        let hold = Hold::new(ttl_ms)?;
-        if !self.write_lightly(|tx| take(tx, &key, &hold))? {
+        let hold = Hold::new(self, ttl_ms)?;
+        if !self.write_lightly(|tx| self.take_lease(tx, &key, &hold))? {
             return Ok(None);
         }
         let lost = Arc::default();
@@ -44,8 +44,7 @@ impl Queue {
 
     /// Who holds a lock live.
     pub fn lock_holder(&self, name: &str) -> Result<Option<Record>> {
-        let stored = self.session()?.database.worker_lease(&lock_key(name)?)?;
-        Ok(lease::live(stored.as_deref(), lease::DEFAULT_TTL_MS, self.options.clock.now()))
+        self.lease_holder(&lock_key(name)?)
     }
 }
 

@@ -2,38 +2,46 @@
 
 mod admin;
 mod claim;
-mod drain;
+mod crew;
+mod death;
 mod finish;
 mod lock;
 mod look;
 mod put;
+mod rate;
+mod retention;
+mod schedule;
+mod settings;
+mod wait;
 mod worker;
 
 pub use claim::{Claim, From, Held};
-pub use drain::{Drain, Step};
+pub use crew::{Crew, Next, Plan, Step};
 pub use lock::Lock;
 pub use look::{Filter, Stats};
 pub use put::Statements;
+pub use settings::Current;
+pub use wait::Waiting;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::outcome::{Allowance, Retry};
-use crate::sqlite::{self, Database, Flush, Place, Tx, Wait};
+use crate::lease;
+use crate::settings::Settings;
+use crate::sqlite::{self, Database, Flush, Place, SignOfLife, Tx, Wait};
 use crate::sync::Mutex;
 
 /// The queue of a plain INSERT, and membox's own.
 pub const DEFAULT_NAME: &str = "ingest";
 
 const LONGEST_NAME: usize = 255;
-/// What `max_bytes` can be at most.
-pub const MOST_BYTES: usize = 512 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
@@ -46,21 +54,15 @@ pub enum Durability {
 #[derive(Clone, Debug)]
 pub struct Options {
     pub name: String,
-    pub lease_ms: i64,
-    pub max_retries: u32,
-    pub retry: Option<Retry>,
+    /// What this object was opened with; what is left out is the file's.
+    pub settings: Settings,
     pub durability: Durability,
-    pub max_bytes: usize,
     /// How long a call waits for other writers.
     pub patience: Duration,
     /// Asked while a call waits: whether to give up the wait.
     pub interrupted: fn() -> bool,
     /// Who claims, for people to read; by default host and process.
     pub worker: Option<String>,
-    /// How many items of one group may run at once; `None`: what the file says, else one.
-    pub group_limit: Option<u32>,
-    /// How many items may wait.
-    pub max_pending: Option<i64>,
     pub clock: Clock,
 }
 
@@ -68,16 +70,11 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             name: DEFAULT_NAME.into(),
-            lease_ms: 60_000,
-            max_retries: 3,
-            retry: None,
+            settings: Settings::default(),
             durability: Durability::Full,
-            max_bytes: 64 * 1024 * 1024,
             patience: Duration::from_secs(30),
             interrupted: || false,
             worker: None,
-            group_limit: None,
-            max_pending: None,
             clock: Clock::system(),
         }
     }
@@ -85,23 +82,22 @@ impl Default for Options {
 
 impl Options {
     fn check(&self) -> Result<()> {
-        let invalid = |text: String| Err(Error::Invalid(text));
         if self.name.is_empty() || self.name.len() > LONGEST_NAME || self.name.contains('\0') {
-            return invalid(format!("a queue's name has 1 to {LONGEST_NAME} bytes and no NUL, not {:?}", self.name));
+            return Err(Error::Invalid(format!(
+                "a queue's name has 1 to {LONGEST_NAME} bytes and no NUL, not {:?}",
+                self.name
+            )));
         }
-        if self.lease_ms < 1 {
-            return invalid("lease must be at least a millisecond".into());
-        }
-        if self.max_bytes < 1 || self.max_bytes > MOST_BYTES {
-            return invalid(format!("max_bytes must be between 1 and {MOST_BYTES}, not {}", self.max_bytes));
-        }
-        Ok(())
+        self.settings.check()
     }
 }
 
 /// One named queue of one file. Usable from all threads.
 pub struct Queue {
     options: Options,
+    /// What was given at the opening, less what `configure` has stored since.
+    given: ArcSwap<Settings>,
+    current: ArcSwap<Current>,
     place: Place,
     session: ArcSwapOption<Session>,
 }
@@ -113,16 +109,35 @@ struct Session {
     worker_lease: Mutex<Option<worker::Hold>>,
     /// When leases were last compared with a clock that may have gone back.
     looked_ahead_at: AtomicI64,
+    /// When finished items were last looked at for removal.
+    tended_at: AtomicI64,
+    /// When the other processes were last looked at for signs of life.
+    looked_for_dead_at: Mutex<Option<Instant>>,
+    /// Who claims, for people to read.
+    worker_name: Arc<str>,
+    /// When settings were last looked at by an enqueue.
+    refreshed_at: Mutex<Option<Instant>>,
+    /// The file knows that this process may claim from the queue.
+    is_entered: AtomicBool,
     /// The process it was opened in; see `sqlite::generation`.
     generation: u64,
 }
 
 impl Session {
-    fn open(place: &Place, patience: Duration) -> Result<Self> {
+    fn open(place: &Place, options: &Options) -> Result<Self> {
+        let worker_name = match &options.worker {
+            Some(name) => name.as_str().into(),
+            None => format!("{}:{}", lease::hostname(), std::process::id()).into(),
+        };
         Ok(Self {
-            database: Database::open(place.clone(), patience)?,
+            worker_name,
+            refreshed_at: Mutex::default(),
+            is_entered: AtomicBool::new(false),
+            database: Database::open(place.clone(), options.patience)?,
             worker_lease: Mutex::default(),
             looked_ahead_at: AtomicI64::new(i64::MIN),
+            tended_at: AtomicI64::new(i64::MIN),
+            looked_for_dead_at: Mutex::default(),
             generation: sqlite::generation(),
         })
     }
@@ -132,11 +147,15 @@ impl Queue {
     pub fn open(path: &Path, options: Options) -> Result<Arc<Self>> {
         options.check()?;
         let place = Place::resolve(path)?;
-        let session = Session::open(&place, options.patience)?;
-        let queue = Arc::new(Self { options, place, session: ArcSwapOption::from_pointee(session) });
-        if let Some(limit) = queue.options.group_limit {
-            queue.settle_group_limit(limit)?;
-        }
+        let session = Session::open(&place, &options)?;
+        let queue = Arc::new(Self {
+            given: ArcSwap::from_pointee(options.settings.clone()),
+            current: ArcSwap::default(),
+            options,
+            place,
+            session: ArcSwapOption::from_pointee(session),
+        });
+        queue.read_settings()?;
         Ok(queue)
     }
 
@@ -162,7 +181,11 @@ impl Queue {
             Some(session) if session.generation == sqlite::generation() => self.release_worker_lease().map(drop),
             _ => Ok(()),
         };
-        self.session.store(None);
+        let session = self.session.swap(None);
+        // Whoever waits on it learns that it is closed.
+        if let Some(session) = session.filter(|session| session.generation == sqlite::generation()) {
+            session.database.bell().ring();
+        }
         released
     }
 
@@ -181,7 +204,7 @@ impl Queue {
         if let Place::Memory(_) = self.place {
             return Err(Error::Forked("an in-memory queue", "open a new one in the child"));
         }
-        let fresh = Arc::new(Session::open(&self.place, self.options.patience)?);
+        let fresh = Arc::new(Session::open(&self.place, &self.options)?);
         let before = self.session.compare_and_swap(&inherited, Some(fresh.clone()));
         match &*before {
             Some(before) if Arc::ptr_eq(before, &inherited) => {
@@ -194,16 +217,16 @@ impl Queue {
     }
 
     /// A transaction whose result is acknowledged to the caller.
-    fn write<T>(&self, work: impl FnOnce(&Tx) -> Result<T>) -> Result<T> {
+    fn write<T: Send>(&self, work: impl FnOnce(&Tx) -> Result<T> + Send) -> Result<T> {
         self.transact(self.acknowledged(), work)
     }
 
     /// A transaction whose loss only costs a redelivery: it does not wait for the disk.
-    fn write_lightly<T>(&self, work: impl FnOnce(&Tx) -> Result<T>) -> Result<T> {
+    fn write_lightly<T: Send>(&self, work: impl FnOnce(&Tx) -> Result<T> + Send) -> Result<T> {
         self.transact(Flush::Normal, work)
     }
 
-    fn transact<T>(&self, flush: Flush, work: impl FnOnce(&Tx) -> Result<T>) -> Result<T> {
+    fn transact<T: Send>(&self, flush: Flush, work: impl FnOnce(&Tx) -> Result<T> + Send) -> Result<T> {
         self.session()?.database.write(flush, &self.options.clock, self.wait(), work)
     }
 
@@ -218,8 +241,23 @@ impl Queue {
         }
     }
 
-    fn allowance(&self, retries: u32, max_retries: Option<u32>) -> Allowance<'_> {
-        Allowance { retries, max_retries, policy: self.options.retry.as_ref(), queue_max: self.options.max_retries }
+    fn worker_name(&self) -> Result<Arc<str>> {
+        Ok(self.session()?.worker_name.clone())
+    }
+
+    /// What shows other processes that this one lives, entered in the file before anything is claimed under its number.
+    fn sign_of_life(&self, wait: Wait) -> Result<Option<Arc<SignOfLife>>> {
+        let session = self.session()?;
+        let sign = session.database.sign_of_life();
+        if let Some(sign) = &sign
+            && !session.is_entered.load(Ordering::Acquire)
+        {
+            sqlite::tidy_signs();
+            let enter = |tx: &Tx| tx.add_holder(self.name(), sign.number);
+            session.database.write(Flush::Normal, &self.options.clock, wait, enter)?;
+            session.is_entered.store(true, Ordering::Release);
+        }
+        Ok(sign)
     }
 
     fn ring(&self) {
@@ -227,11 +265,31 @@ impl Queue {
             session.database.bell().ring();
         }
     }
+
+    fn ring_for_endings(&self) {
+        if let Some(session) = &*self.session.load() {
+            session.database.bell().ring_for_endings();
+        }
+    }
 }
 
-/// A number nobody else has drawn.
+/// A number nobody else has drawn. The system is asked for many at once; a forked child asks anew.
 fn random() -> Result<u64> {
-    getrandom::u64().map_err(|error| Error::Storage(format!("the operating system gave no random number: {error}")))
+    thread_local! {
+        static DRAWN: RefCell<(u64, Vec<u64>)> = const { RefCell::new((0, Vec::new())) };
+    }
+    DRAWN.with_borrow_mut(|(generation, numbers)| {
+        if numbers.is_empty() || *generation != sqlite::generation() {
+            let mut bytes = [0; 256];
+            getrandom::fill(&mut bytes)
+                .map_err(|error| Error::Storage(format!("the operating system gave no random numbers: {error}")))?;
+            *generation = sqlite::generation();
+            numbers.clear();
+            numbers
+                .extend(bytes.chunks_exact(8).map(|chunk| u64::from_ne_bytes(chunk.try_into().expect("eight bytes"))));
+        }
+        Ok(numbers.pop().expect("just filled"))
+    })
 }
 
 /// A token: never negative, so that it reads as a plain number in every tool.

@@ -5,34 +5,77 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::{Queue, random};
+use crate::clock::Now;
 use crate::error::Result;
 use crate::heartbeat::Beat;
 use crate::lease::{self, DEFAULT_TTL_MS, Record};
-use crate::sqlite::Tx;
+use crate::sqlite::{SignOfLife, Tx};
 
 /// A lease in this object's hands: the worker lease, or a named lock.
 #[derive(Clone)]
 pub(super) struct Hold {
     owner: Arc<str>,
     pub(super) ttl_ms: i64,
+    sign: Option<Arc<SignOfLife>>,
 }
 
 impl Hold {
-    pub(super) fn new(ttl_ms: i64) -> Result<Self> {
-        Ok(Self { owner: format!("{:016x}{:016x}", random()?, random()?).into(), ttl_ms })
+    pub(super) fn new(queue: &Queue, ttl_ms: i64) -> Result<Self> {
+        let owner = format!("{:016x}{:016x}", random()?, random()?).into();
+        Ok(Self { owner, ttl_ms, sign: queue.session()?.database.sign_of_life() })
+    }
+
+    fn record(&self, now: Now) -> Record {
+        Record::new(&self.owner, self.ttl_ms, self.sign.as_ref().map(|sign| sign.number), now)
     }
 }
 
 impl Queue {
-    /// Takes the lease if it is free, expired or unreadable. A live one is refused, also this object's own.
+    /// Takes the lease if it is free, expired, unreadable or held by a process that is gone. A live one is refused, also
+    /// this object's own.
     pub fn acquire_worker_lease(&self, ttl_ms: i64) -> Result<bool> {
         let session = self.session()?;
-        let hold = Hold::new(ttl_ms)?;
-        let acquired = self.write_lightly(|tx| take(tx, &lease::key(self.name()), &hold))?;
+        let hold = Hold::new(self, ttl_ms)?;
+        let acquired = self.write_lightly(|tx| {
+            // Whoever was on its way has arrived, or finds that somebody else has.
+            tx.clear_setting(&self.announcement_key())?;
+            self.take_lease(tx, &lease::key(self.name()), &hold)
+        })?;
         if acquired {
             *session.worker_lease.lock() = Some(hold);
         }
         Ok(acquired)
+    }
+
+    /// Says that a worker is on its way, and gives a name to that word; `None` while another is alive or on its way.
+    pub fn announce_worker(&self, ttl_ms: i64) -> Result<Option<String>> {
+        let name = format!("{:016x}{:016x}", random()?, random()?);
+        let database = self.session()?.database.clone();
+        self.write_lightly(|tx| {
+            let is_live = |stored: Option<String>| {
+                lease::live(stored.as_deref(), DEFAULT_TTL_MS, tx.now(), |holder| database.is_alive(holder)).is_some()
+            };
+            let key = self.announcement_key();
+            if is_live(tx.worker_lease(&lease::key(self.name()))?) || is_live(tx.setting(&key)?) {
+                return Ok(None);
+            }
+            // It carries no sign of life: whoever announces may be gone before the worker comes.
+            tx.set_setting(&key, &Record::new(&name, ttl_ms, None, tx.now()).render())?;
+            Ok(Some(name))
+        })
+    }
+
+    /// Takes that word back. Says whether it still stood.
+    pub fn withdraw_worker(&self, name: &str) -> Result<bool> {
+        self.write_lightly(|tx| {
+            let key = self.announcement_key();
+            let stands = tx.setting(&key)?.is_some_and(|stored| stored.contains(name));
+            if stands { tx.clear_setting(&key) } else { Ok(false) }
+        })
+    }
+
+    fn announcement_key(&self) -> String {
+        format!("worker_announced:{}", self.name())
     }
 
     /// Renews the lease if it is still this object's.
@@ -52,8 +95,26 @@ impl Queue {
     }
 
     pub fn worker_is_alive(&self) -> Result<bool> {
-        let stored = self.session()?.database.worker_lease(&lease::key(self.name()))?;
-        Ok(lease::live(stored.as_deref(), DEFAULT_TTL_MS, self.options.clock.now()).is_some())
+        Ok(self.lease_holder(&lease::key(self.name()))?.is_some())
+    }
+
+    /// Who holds a lease live.
+    pub(super) fn lease_holder(&self, key: &str) -> Result<Option<Record>> {
+        let database = &self.session()?.database;
+        let stored = database.worker_lease(key)?;
+        let now = self.options.clock.now();
+        Ok(lease::live(stored.as_deref(), DEFAULT_TTL_MS, now, |holder| database.is_alive(holder)))
+    }
+
+    /// Takes a lease if it is free, expired, unreadable or held by a process that is gone.
+    pub(super) fn take_lease(&self, tx: &Tx, key: &str, hold: &Hold) -> Result<bool> {
+        let database = &self.session()?.database;
+        let stored = tx.worker_lease(key)?;
+        let holder = lease::live(stored.as_deref(), hold.ttl_ms, tx.now(), |holder| database.is_alive(holder));
+        if holder.is_none() {
+            tx.set_worker_lease(key, &hold.record(tx.now()).render())?;
+        }
+        Ok(holder.is_none())
     }
 
     /// After the record was removed by the transaction that found nothing left.
@@ -80,30 +141,20 @@ impl Queue {
         let kept = hold.clone();
         let renew = Box::new(move |tx: &Tx| renew(tx, &key, &kept));
         let database = self.session()?.database.clone();
-        Beat::start(database, self.options.clock.clone(), hold.ttl_ms, Duration::ZERO, lost, renew)
+        Beat::start(database, self.options.clock.clone(), hold.ttl_ms, Duration::ZERO, None, lost, renew)
     }
-}
-
-/// Takes a lease if it is free, expired or unreadable.
-pub(super) fn take(tx: &Tx, key: &str, hold: &Hold) -> Result<bool> {
-    let is_free = lease::live(tx.worker_lease(key)?.as_deref(), hold.ttl_ms, tx.now()).is_none();
-    if is_free {
-        tx.set_worker_lease(key, &Record::new(&hold.owner, hold.ttl_ms, tx.now()).render())?;
-    }
-    Ok(is_free)
 }
 
 /// Whether the record carries our token. A lease that ran out but that nobody took is still ours.
 pub(super) fn is_ours(tx: &Tx, key: &str, hold: &Hold) -> Result<bool> {
-    let stored = tx.worker_lease(key)?;
-    let record = stored.and_then(|text| serde_json::from_str::<Record>(&text).ok());
-    Ok(record.is_some_and(|record| record.is_owned_by(&hold.owner)))
+    // The token is random and stands nowhere else, so there is no need to read the record.
+    Ok(tx.worker_lease(key)?.is_some_and(|stored| stored.contains(&*hold.owner)))
 }
 
 pub(super) fn renew(tx: &Tx, key: &str, hold: &Hold) -> Result<bool> {
     let ours = is_ours(tx, key, hold)?;
     if ours {
-        tx.set_worker_lease(key, &Record::new(&hold.owner, hold.ttl_ms, tx.now()).render())?;
+        tx.set_worker_lease(key, &hold.record(tx.now()).render())?;
     }
     Ok(ours)
 }

@@ -11,6 +11,7 @@
 //! | `open` | parked descriptors are handed out again | otherwise they would pile up |
 //! | `fstat`, `stat` | the device number is salted with a count of forks | a child must build its bookkeeping anew ([`super::fork`]) |
 //! | `mmap` | the mapping is not inherited by children | it would keep a dead parent's locks alive |
+//! | `pwrite`, `pread`, `ftruncate` | the frames of one commit are written to the log at once | see [`super::log`] |
 //!
 //! Looking whether anybody else has a file open and then closing it would be a race. So the look is taken while we hold
 //! SQLite's PENDING byte: a newcomer may open the file meanwhile, but it gets no lock on it before we are done, and so it
@@ -27,12 +28,16 @@ use std::time::Instant;
 use once_cell::sync::{Lazy, OnceCell};
 use rusqlite::ffi;
 
-use super::fork;
+use super::log::Logs;
+use super::signs::Kept;
+use super::{fork, log};
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
 
 /// Where SQLite announces that it is waiting for a database; nobody gets a lock past it.
 const PENDING_BYTE: i64 = 0x4000_0000;
+/// Bytes from here on say that a process lives; SQLite's own lie far below, and no file reaches so far.
+const SIGN_OF_LIFE: i64 = 1 << 62;
 /// The byte of `-shm` that a writer of the WAL holds.
 const WAL_WRITE_BYTE: i64 = 120;
 /// A sweep may cost at most this part of a process's time.
@@ -87,6 +92,8 @@ struct File {
     has_ofd: bool,
     /// Of a WAL: the database that stood beside it when it was opened.
     database: Option<Inode>,
+    /// Of a database: the signs of life that this process gives on it.
+    signs: Vec<i64>,
 }
 
 impl File {
@@ -106,6 +113,9 @@ pub struct Registry {
     inodes: HashMap<c_int, Inode>,
     /// Usually one inode a name; more when a file was replaced while we had it open.
     names: HashMap<PathBuf, Vec<Inode>>,
+    pub(super) logs: Logs,
+    /// Signs of claims whose items were dropped.
+    pub(super) kept_signs: Vec<Kept>,
     next_sweep: Option<Instant>,
 }
 
@@ -160,13 +170,19 @@ fn replace_system_calls() -> Result<()> {
         let Some(set) = set else {
             return Err(Error::Storage("this SQLite does not let its system calls be replaced".into()));
         };
-        let replacements: [(&CStr, *const c_void); 6] = [
+        let replacements: [(&CStr, *const c_void); 11] = [
             (c"fcntl", FCNTL as *const c_void),
             (c"open", open as *const c_void),
             (c"close", close as *const c_void),
             (c"fstat", fstat as *const c_void),
             (c"stat", stat as *const c_void),
             (c"mmap", mmap as *const c_void),
+            // SQLite uses one name or the other, depending on how it was compiled.
+            (c"pwrite", log::write as *const c_void),
+            (c"pwrite64", log::write as *const c_void),
+            (c"pread", log::read as *const c_void),
+            (c"pread64", log::read as *const c_void),
+            (c"ftruncate", log::truncate as *const c_void),
         ];
         for (name, call) in replacements {
             let call = std::mem::transmute::<*const c_void, ffi::sqlite3_syscall_ptr>(call);
@@ -207,13 +223,26 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> 
         // SAFETY: passed on as it came.
         other => return unsafe { libc::fcntl(fd, other, argument) },
     };
-    let (lock_fd, has_ofd) = registry().lock_target(fd);
+    let (lock_fd, has_ofd) = {
+        let mut registry = registry();
+        // SAFETY: for these commands SQLite passes a `struct flock`.
+        let lock = unsafe { &*argument.cast::<libc::flock>() };
+        if lock.l_type == libc::F_UNLCK as libc::c_short {
+            registry.drop_rolled_back(fd, lock);
+        }
+        registry.lock_target(fd)
+    };
     // SAFETY: for these commands SQLite passes a `struct flock`; the kernel wants `l_pid` zero for OFD locks.
     unsafe {
         if !has_ofd || LOCKS.is_off() {
             return libc::fcntl(lock_fd, command, argument);
         }
-        (*argument.cast::<libc::flock>()).l_pid = 0;
+        let lock = &mut *argument.cast::<libc::flock>();
+        lock.l_pid = 0;
+        // SQLite unlocks a whole file by an open end; a sign of life is not its to take away.
+        if lock.l_type == libc::F_UNLCK as libc::c_short && lock.l_start == 0 && lock.l_len == 0 {
+            lock.l_len = SIGN_OF_LIFE;
+        }
         libc::fcntl(lock_fd, command_of_ours, argument)
     }
 }
@@ -243,7 +272,7 @@ unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_i
     fd
 }
 
-fn set_errno(code: c_int) {
+pub(super) fn set_errno(code: c_int) {
     // SAFETY: the error number of this thread.
     #[cfg(any(target_os = "linux", target_os = "emscripten"))]
     unsafe {
@@ -320,7 +349,7 @@ unsafe fn keep_from_children(mapping: *mut c_void, length: usize) -> c_int {
     unsafe { minherit(mapping, length, INHERIT_NONE) }
 }
 
-fn registry() -> MutexGuard<'static, Registry> {
+pub(super) fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock()
 }
 
@@ -340,9 +369,27 @@ impl Registry {
             descriptors: Vec::new(),
             has_ofd: probe(fd),
             database: name.to_bytes().strip_suffix(b"-wal").and_then(look_at_bytes).map(|found| found.inode),
+            signs: Vec::new(),
         });
         file.descriptors.push(Descriptor { fd, parked: false });
         self.inodes.insert(fd, found.inode);
+        if name.to_bytes().ends_with(b"-wal") {
+            self.logs.enter(fd);
+        }
+    }
+
+    /// When the write lock is given up, what its holder wrote to the log and did not commit is dropped.
+    fn drop_rolled_back(&mut self, fd: c_int, lock: &libc::flock) {
+        let covers = lock.l_start <= WAL_WRITE_BYTE && (lock.l_len == 0 || WAL_WRITE_BYTE < lock.l_start + lock.l_len);
+        if !covers || !self.logs.hold_anything() {
+            return;
+        }
+        let Some(file) = self.inodes.get(&fd).and_then(|inode| self.files.get(inode)) else { return };
+        let Some(database) = file.path.as_os_str().as_bytes().strip_suffix(b"-shm") else { return };
+        let log = with_suffix(Path::new(std::ffi::OsStr::from_bytes(database)), "-wal");
+        let fds = self.named(&log).flat_map(|(_, file)| file.descriptors.iter().map(|descriptor| descriptor.fd));
+        let fds = fds.collect::<Vec<_>>();
+        self.logs.drop_unfinished(fds.into_iter());
     }
 
     /// A parked descriptor is as good as a new one: SQLite reads and writes at given offsets only.
@@ -365,6 +412,7 @@ impl Registry {
     }
 
     fn close(&mut self, fd: c_int) -> c_int {
+        self.logs.leave(fd);
         let Some(inode) = self.inodes.get(&fd).copied() else {
             // SAFETY: a descriptor SQLite opened and we do not keep.
             return unsafe { libc::close(fd) };
@@ -384,7 +432,7 @@ impl Registry {
         }
         if file.is_parked() {
             // SQLite has unlocked already; this makes sure that nothing parked ever holds a lock.
-            set_lock(file, libc::F_UNLCK, 0, 0);
+            set_lock(file, libc::F_UNLCK, 0, SIGN_OF_LIFE);
             self.sweep(inode);
         }
         0
@@ -424,6 +472,9 @@ impl Registry {
     /// ours; a file that was unlinked, which nobody can open any more; a `-shm` whose database we have closed.
     fn family(&self, head: Inode, file: &File) -> Option<Family> {
         let unlinked = is_unlinked(file.lock_fd());
+        if !file.signs.is_empty() && !unlinked {
+            return None;
+        }
         if file.role == Role::SharedMemory {
             let database = file.path.as_os_str().as_bytes().strip_suffix(b"-shm").unwrap_or_default();
             let is_alone = self.named(Path::new(std::ffi::OsStr::from_bytes(database))).next().is_none();
@@ -702,6 +753,55 @@ pub fn is_hard_linked(path: &Path) -> bool {
     look_at_bytes(path.as_os_str().as_bytes()).is_some_and(|found| found.links > 1)
 }
 
+/// A lock on a byte of a database that only this process has: others see at once when the process is gone. It outlives the
+/// connections, so that an item in hand is not given away because its queue was closed.
+pub struct SignOfLife {
+    inode: Inode,
+    pub number: i64,
+    generation: u64,
+}
+
+impl SignOfLife {
+    /// `None` where the file system has no such locks, or the file is not open here.
+    pub fn give(device: u64, inode: u64, number: i64) -> Option<Self> {
+        let inode = Inode { device, number: inode };
+        let mut registry = registry();
+        let file = registry.files.get_mut(&inode)?;
+        if LOCKS.is_off() || !file.has_ofd || !set_lock(file, libc::F_WRLCK as c_int, SIGN_OF_LIFE + number, 1) {
+            return None;
+        }
+        file.signs.push(number);
+        Some(Self { inode, number, generation: fork::generation() })
+    }
+
+    /// Whether the process that gave this sign lives. What cannot be found out counts as alive: its lease ends by itself.
+    pub fn is_seen(device: u64, inode: u64, number: i64) -> bool {
+        let registry = registry();
+        let Some(file) = registry.files.get(&Inode { device, number: inode }) else { return true };
+        if !file.has_ofd || LOCKS.is_off() || file.signs.contains(&number) {
+            return true;
+        }
+        let Some(byte) = SIGN_OF_LIFE.checked_add(number).filter(|byte| *byte >= SIGN_OF_LIFE) else { return true };
+        holder(file.lock_fd(), byte, 1).map_or(true, |holder| holder.is_some())
+    }
+}
+
+impl Drop for SignOfLife {
+    fn drop(&mut self) {
+        // A child has neither the lock nor the descriptor.
+        if self.generation != fork::generation() {
+            return;
+        }
+        let mut registry = registry();
+        let Some(file) = registry.files.get_mut(&self.inode) else { return };
+        file.signs.retain(|number| *number != self.number);
+        set_lock(file, libc::F_UNLCK as c_int, SIGN_OF_LIFE + self.number, 1);
+        if file.is_parked() && file.signs.is_empty() {
+            registry.sweep(self.inode);
+        }
+    }
+}
+
 /// Who keeps us from writing.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Writer {
@@ -739,7 +839,9 @@ impl ForkHold {
 
     /// In the child: the descriptors are the parent's and carry the parent's locks, so they go.
     pub fn leave_parents_files(&mut self) {
-        let registry = std::mem::take(&mut *self.0);
+        let mut registry = std::mem::take(&mut *self.0);
+        // They give nothing up here: the locks are the parent's.
+        std::mem::forget(std::mem::take(&mut registry.kept_signs));
         for fd in registry.inodes.keys() {
             // SAFETY: inherited, and nobody in the child will use it: inherited connections are never touched again.
             unsafe { libc::close(*fd) };
@@ -873,6 +975,25 @@ mod tests {
         assert!(check().is_err());
         std::fs::write(&wal, b"").unwrap();
         assert!(check().is_err());
+    }
+
+    #[test]
+    fn a_sign_of_life_outlives_the_connections_and_ends_with_its_owner() {
+        let place = place();
+        let queue = queue(&place);
+        let Inode { device, number } = look_at_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
+        let sign = SignOfLife::give(device, number, 1 << 40).unwrap();
+        let stranger = open_plainly(&place.path);
+        let is_held = || holder(stranger.as_raw_fd(), SIGN_OF_LIFE + (1 << 40), 1).unwrap().is_some();
+        assert!(is_held() && SignOfLife::is_seen(device, number, 1 << 40));
+        assert!(!SignOfLife::is_seen(device, number, 5));
+        drop(queue);
+        assert!(is_held());
+        drop(sign);
+        assert!(!is_held());
+        drop(stranger);
+        drop(self::queue(&place));
+        assert_eq!(entries(&place), 0);
     }
 
     #[test]

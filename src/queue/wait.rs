@@ -1,0 +1,147 @@
+//! Waiting: for an item to claim, or for one to end. Sleeps are short enough for signals; looks come only when worth it.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::claim::{Claim, Held};
+use super::{Queue, Session};
+use crate::clock::Now;
+use crate::error::{Error, Result};
+use crate::item::{Item, Status};
+use crate::sqlite::Wait;
+use crate::wake::{Awaiting, Vigil};
+
+/// A signal ends a sleep at once; one that came just before it is seen after this time.
+const SLICE: Duration = Duration::from_millis(500);
+
+/// A wait under way: created before the first look, so that nothing falls in between.
+pub struct Waiting {
+    vigil: Vigil,
+    pub(super) is_worth_looking: bool,
+    /// How often a look was promised something since the last sleep.
+    promises: usize,
+    /// When something happens by itself, as the last look saw it.
+    by_itself: Option<Instant>,
+}
+
+impl Waiting {
+    /// Sleeps for a slice of `limit`, less if it is worth looking again.
+    pub(super) fn sleep(&mut self, limit: Duration) -> Result<bool> {
+        let by_itself = self.by_itself.map(|time| time.saturating_duration_since(Instant::now()));
+        self.promises = 0;
+        self.is_worth_looking = self.vigil.sleep(by_itself, limit.min(SLICE))?;
+        Ok(self.is_worth_looking)
+    }
+
+    /// Whether a promise is to be followed at once. After so many in a row it is not believed any more: what could be
+    /// claimed may be gone, or not for us.
+    pub(super) fn believe(&mut self, often: usize) -> bool {
+        self.promises += 1;
+        self.promises <= often
+    }
+
+    pub(super) fn expect(&mut self, by_itself: Option<Duration>) {
+        self.by_itself = by_itself.and_then(|pause| Instant::now().checked_add(pause));
+    }
+}
+
+/// What a look at a queue says about a claim.
+pub(super) struct Outlook {
+    /// A claim made now may find something.
+    pub promising: bool,
+    /// How long until something happens by itself.
+    pub by_itself: Option<Duration>,
+}
+
+impl Queue {
+    pub fn wait_for_work(&self) -> Result<Waiting> {
+        self.begin_waiting(Awaiting::Work)
+    }
+
+    pub fn wait_for_ending(&self) -> Result<Waiting> {
+        self.begin_waiting(Awaiting::Endings)
+    }
+
+    fn begin_waiting(&self, awaiting: Awaiting) -> Result<Waiting> {
+        let vigil = Vigil::begin(self.session()?.database.clone(), awaiting)?;
+        Ok(Waiting { vigil, is_worth_looking: true, promises: 0, by_itself: None })
+    }
+
+    /// One turn of a wait for work: claims if there seems to be something, else sleeps for a slice.
+    pub fn claim_or_sleep(&self, waiting: &mut Waiting, how: &Claim, limit: Duration) -> Result<Vec<Held>> {
+        if waiting.is_worth_looking {
+            let outlook = self.outlook()?;
+            if outlook.promising {
+                let wait = Wait { limit: limit.min(self.options.patience), ..self.wait() };
+                match self.claim_within(how, wait) {
+                    Ok(items) if items.is_empty() => {}
+                    // Other writers were busy for all of the wait: nothing was found in it.
+                    Err(Error::Busy(_)) if limit < self.options.patience => return Ok(Vec::new()),
+                    claimed => return claimed,
+                }
+            }
+            waiting.expect(outlook.by_itself);
+        }
+        self.session()?;
+        waiting.sleep(limit)?;
+        Ok(Vec::new())
+    }
+
+    /// One turn of a wait for an item's end: the finished item, or a slice of sleep.
+    pub fn ended_or_sleep(&self, waiting: &mut Waiting, id: i64, limit: Duration) -> Result<Option<Item>> {
+        if waiting.is_worth_looking {
+            let Some(item) = self.get(id)? else {
+                return Err(Error::Invalid(format!("there is no item {id} in the queue '{}'", self.name())));
+            };
+            let ended = [Status::Done, Status::Failed, Status::Cancelled].map(Status::as_str);
+            if ended.contains(&item.status.as_str()) {
+                return Ok(Some(item));
+            }
+        }
+        waiting.sleep(limit)?;
+        Ok(None)
+    }
+
+    /// One turn of a wait for room: a slice of sleep.
+    pub fn sleep(&self, waiting: &mut Waiting, limit: Duration) -> Result<()> {
+        self.session()?;
+        waiting.sleep(limit).map(drop)
+    }
+
+    /// Whether something is held that a clock which went back would hold too long; asked about once a second.
+    fn seems_ahead(&self, session: &Session, now: Now) -> Result<bool> {
+        if !self.is_time_to_look_ahead(session) {
+            return Ok(false);
+        }
+        let last = session.looked_ahead_at.load(Ordering::Relaxed);
+        let lease_ms = self.settings().settings.lease_ms();
+        if now.ms() < last || last == i64::MIN || session.database.is_any_ahead(self.name(), now, lease_ms)? {
+            return Ok(true);
+        }
+        session.looked_ahead_at.store(now.ms(), Ordering::Relaxed);
+        Ok(false)
+    }
+
+    pub(super) fn outlook(&self) -> Result<Outlook> {
+        let session = self.session()?;
+        let now = self.options.clock.now();
+        let attention = session.database.attention(self.name(), now, self.settings().settings.lease_ms())?;
+        self.refresh_settings(attention.settings.as_deref())?;
+        if attention.paused {
+            return Ok(Outlook { promising: false, by_itself: None });
+        }
+        let slot = self.next_start(now)?;
+        let promising = attention.due
+            || attention.expired
+            || attention.ticking
+            || attention.freed
+            || (attention.ready.is_some() && slot.is_none())
+            || self.seems_ahead(&session, now)?
+            || session.database.has_anyone_died(self.name())?;
+        let event = session.database.next_event(self.name(), now)?;
+        // A slot matters only if something is there to fill it.
+        let next = event.into_iter().chain(slot.filter(|_| attention.ready.is_some())).min();
+        let by_itself = next.map(|at| Duration::from_millis(at.saturating_sub(now.ms()).max(0).unsigned_abs()));
+        Ok(Outlook { promising, by_itself })
+    }
+}
