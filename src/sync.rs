@@ -46,11 +46,19 @@ impl<T> Seat<T> {
 
     /// Takes the thing; `None` if others kept it longer than `limit`.
     pub fn take(&self, limit: Duration) -> Option<Taken<'_, T>> {
+        self.take_unless(limit, || false)
+    }
+
+    /// Takes the thing; `None` if others kept it longer than `limit`, or have done by then what it was wanted for.
+    pub fn take_unless(&self, limit: Duration, is_done: impl Fn() -> bool) -> Option<Taken<'_, T>> {
         let mut state = self.state.lock();
-        if state.value.is_none() {
+        if is_done() {
+            return None;
+        }
+        if state.value.is_none() && !limit.is_zero() {
             let deadline = Instant::now().checked_add(limit);
             state.waiting += 1;
-            while state.value.is_none() {
+            while state.value.is_none() && !is_done() {
                 let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
                 if left == Some(Duration::ZERO) {
                     break;
@@ -58,22 +66,35 @@ impl<T> Seat<T> {
                 state = wait(&self.freed, state, left);
             }
             state.waiting -= 1;
+            if is_done() {
+                return None;
+            }
         }
         let value = state.value.take();
-        value.map(|value| Taken { seat: self, value: Some(value) })
+        value.map(|value| Taken { seat: self, value: Some(value), served: false })
     }
 }
 
 pub struct Taken<'a, T> {
     seat: &'a Seat<T>,
     value: Option<T>,
+    served: bool,
+}
+
+impl<T> Taken<'_, T> {
+    /// Others who wait for it have been served: all are told when it is put back.
+    pub fn note_served(&mut self) {
+        self.served = true;
+    }
 }
 
 impl<T> Drop for Taken<'_, T> {
     fn drop(&mut self) {
         let mut state = self.seat.state.lock();
         state.value = self.value.take();
-        if state.waiting > 0 {
+        if state.waiting > 0 && self.served {
+            self.seat.freed.notify_all();
+        } else if state.waiting > 0 {
             self.seat.freed.notify_one();
         }
     }

@@ -11,6 +11,9 @@ use once_cell::sync::Lazy;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::checkpoint::Folding;
+use super::joint::{Joint, Work};
+use super::locks::SignOfLife;
 use super::place::Place;
 use super::{Tx, fork, locks, migrate};
 use crate::clock::Clock;
@@ -23,6 +26,10 @@ const IDLE_READERS: usize = 4;
 const KEPT_STATEMENTS: usize = 64;
 /// After so long a wait others get their turn and signals are looked at.
 const WAIT_SLICE: Duration = Duration::from_millis(100);
+/// How often the lock is asked for before the first sleep.
+const SHORT_TRIES: i32 = 2;
+/// So soon after a commit whose files were ours they are not looked at again before the next one.
+const CHECKED_FOR: Duration = Duration::from_millis(100);
 /// What a checkpointed WAL may keep of its size.
 const WAL_BYTES_KEPT: i64 = 16 * 1024 * 1024;
 
@@ -77,7 +84,12 @@ impl Patience {
             if started.elapsed() >= Duration::from_millis(limit.load(Ordering::Relaxed)) {
                 return false;
             }
-            let longest = 100u64 << tries.clamp(0, 6);
+            // Most transactions are shorter than the shortest sleep.
+            if tries < SHORT_TRIES {
+                std::thread::yield_now();
+                return true;
+            }
+            let longest = 2000u64 << (tries - SHORT_TRIES).clamp(0, 2);
             let dice = u64::from(getrandom::u32().unwrap_or(0));
             std::thread::sleep(Duration::from_micros(longest / 2 + dice % (longest / 2 + 1)));
             true
@@ -90,6 +102,8 @@ struct Writer {
     connection: Option<Connection>,
     patience: Patience,
     flush: Flush,
+    /// When the files were last found to be ours.
+    checked_at: Option<Instant>,
 }
 
 /// One file as this process has it open. All queues of the file share it.
@@ -98,6 +112,10 @@ pub struct Database {
     writer: ManuallyDrop<Seat<Writer>>,
     readers: ManuallyDrop<Mutex<Readers>>,
     bell: Bell,
+    folding: Arc<Folding>,
+    joint: Joint,
+    /// `Some(None)` where a dead process cannot be told from a silent one.
+    sign: Mutex<Option<Option<Arc<SignOfLife>>>>,
     shape: migrate::Shape,
     identity: Identity,
     generation: u64,
@@ -116,6 +134,9 @@ impl Drop for Database {
         if self.generation != fork::generation() {
             return;
         }
+        self.folding.end();
+        // First, so that the file is really closed after its last connection.
+        self.sign.lock().take();
         // SAFETY: dropped once, here. The writer goes last, so that it folds the WAL back.
         unsafe {
             ManuallyDrop::drop(&mut self.readers);
@@ -143,6 +164,13 @@ impl Identity {
 
 type Registry = HashMap<PathBuf, Weak<Database>>;
 static OPEN: Lazy<Mutex<Registry>> = Lazy::new(Mutex::default);
+
+/// Wakes everybody who waits in this process: time was changed, or it is time to leave.
+#[cfg(feature = "python")]
+pub fn ring_all() {
+    let open = OPEN.lock().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
+    open.iter().for_each(|database| database.bell().ring());
+}
 
 /// The open databases, held over a fork.
 pub struct OpenHold(MutexGuard<'static, Registry>);
@@ -181,14 +209,16 @@ impl Database {
 
     fn create(place: Place, limit: Duration) -> Result<Self> {
         let patience = Patience::new(limit);
-        let (connection, shape) = open(&place, Making::IfMissing, &patience, limit)?;
+        let (mut connection, shape) = open(&place, Making::IfMissing, &patience, limit)?;
         let identity = match &place {
             Place::Memory(_) => Identity(0, 0),
             Place::File(path) => {
                 Identity::of(path).ok_or_else(|| Error::Storage("the file vanished while it was opened".into()))?
             }
         };
-        let mut writer = Writer { connection: Some(connection), patience, flush: Flush::Full };
+        let folding = folding(&place);
+        folding.watch(&mut connection)?;
+        let mut writer = Writer { connection: Some(connection), patience, flush: Flush::Full, checked_at: None };
         for flush in [Flush::Normal, Flush::Full] {
             writer.switch(flush)?;
         }
@@ -197,6 +227,9 @@ impl Database {
             writer: ManuallyDrop::new(Seat::new(writer)),
             readers: ManuallyDrop::default(),
             bell: Bell::default(),
+            folding,
+            joint: Joint::default(),
+            sign: Mutex::default(),
             shape,
             identity,
             generation: fork::generation(),
@@ -205,6 +238,46 @@ impl Database {
 
     pub fn bell(&self) -> &Bell {
         &self.bell
+    }
+
+    /// The file that commits are written to; `None` in memory.
+    pub fn log_path(&self) -> Option<PathBuf> {
+        match &self.place {
+            Place::Memory(_) => None,
+            Place::File(path) => {
+                let mut log = path.clone().into_os_string();
+                log.push("-wal");
+                Some(log.into())
+            }
+        }
+    }
+
+    pub fn is_of_this_process(&self) -> bool {
+        self.generation == fork::generation()
+    }
+
+    /// What shows other processes that this one lives.
+    pub fn sign_of_life(&self) -> Option<Arc<SignOfLife>> {
+        if let Place::Memory(_) = &self.place {
+            return None;
+        }
+        let mut sign = self.sign.lock();
+        if let Some(given) = &*sign {
+            return given.clone();
+        }
+        // Six bytes in SQLite's format, whatever is drawn.
+        let number = (1 << 40) + (getrandom::u64().ok()? >> 24) as i64;
+        let given = SignOfLife::give(self.identity.0, self.identity.1, number).map(Arc::new);
+        *sign = Some(given.clone());
+        given
+    }
+
+    /// Whether the process with this number lives, as far as can be told.
+    pub fn is_alive(&self, holder: i64) -> bool {
+        match &self.place {
+            Place::Memory(_) => true,
+            Place::File(_) => SignOfLife::is_seen(self.identity.0, self.identity.1, holder),
+        }
     }
 
     pub(super) fn shape(&self) -> migrate::Shape {
@@ -220,43 +293,98 @@ impl Database {
     }
 
     /// Runs `work` in a write transaction. The clock is read once the lock is held, never before.
-    pub fn write<T>(&self, flush: Flush, clock: &Clock, wait: Wait, work: impl FnOnce(&Tx) -> Result<T>) -> Result<T> {
-        let mut writer = self.begin(flush, wait).map_err(|error| self.about(error))?;
-        let outcome = self.transact(&writer, clock, work);
+    pub fn write<T: Send>(
+        &self,
+        flush: Flush,
+        clock: &Clock,
+        wait: Wait,
+        work: impl FnOnce(&Tx) -> Result<T> + Send,
+    ) -> Result<T> {
+        let mut work = Some(work);
+        let mut value = None;
+        let mut own = |tx: &Tx| {
+            let work = work.take().ok_or_else(|| Error::Storage("work was asked for twice".into()))?;
+            value = Some(work(tx)?);
+            Ok(())
+        };
+        let outcome = match self.begin(flush, clock, wait, &mut own) {
+            Ok(Begun::Leading(writer)) => self.lead(writer, flush, clock, &mut own),
+            Ok(Begun::Served(answer)) => answer,
+            Err(error) => Err(error),
+        };
+        outcome.map_err(|error| self.about(error))?;
+        value.ok_or_else(|| Error::Storage("a transaction gave no value".into()))
+    }
+
+    /// Runs our own work, and that of others who wait, in the transaction that was begun.
+    fn lead(&self, mut writer: Taken<'_, Writer>, flush: Flush, clock: &Clock, own: &mut Work<'_>) -> Result<()> {
+        let (outcome, has_served) = self.transact(&writer, flush, clock, own);
+        writer.checked_at = outcome.is_ok().then(Instant::now);
         if let Err(Error::Io(_)) = &outcome {
             self.give_up_connections(&mut writer);
         }
-        outcome.map_err(|error| self.about(error))
+        if has_served {
+            writer.note_served();
+        }
+        outcome
     }
 
     /// Waits for the writer and for the write lock, in slices: between two of them neither is held, others get their
-    /// turn, and the wait can be interrupted.
-    fn begin(&self, flush: Flush, wait: Wait) -> Result<Taken<'_, Writer>> {
+    /// turn, and the wait can be interrupted. Whoever has the writer meanwhile may do our work along with its own.
+    fn begin(&self, flush: Flush, clock: &Clock, wait: Wait, work: &mut Work<'_>) -> Result<Begun<'_>> {
         let started = Instant::now();
+        if let Some(writer) = self.writer.take(Duration::ZERO) {
+            match self.try_to_begin(writer, flush, wait.limit.min(WAIT_SLICE)) {
+                Err(Error::Busy(_)) if !wait.limit.is_zero() => {}
+                begun => return begun.map(Begun::Leading),
+            }
+        }
+        // SAFETY: every way out of here has withdrawn the ticket, or waited until it was done.
+        let ticket = unsafe { self.joint.offer(flush, clock, work) };
         loop {
             let left = wait.limit.saturating_sub(started.elapsed());
-            match self.try_to_begin(flush, left.min(WAIT_SLICE)) {
+            let slice = left.min(WAIT_SLICE);
+            let waited = Instant::now();
+            let writer = self.writer.take_unless(slice, || ticket.is_done());
+            if ticket.is_done() {
+                return Ok(Begun::Served(ticket.answer()));
+            }
+            let Some(writer) = writer else {
+                let is_over = left.is_zero();
+                if (is_over || (wait.interrupted)()) && self.joint.withdraw(&ticket) {
+                    return Err(if is_over { busy(&self.place, wait.limit) } else { Error::Interrupted });
+                }
+                continue;
+            };
+            // Nobody else has the writer, so nobody has the ticket.
+            self.joint.withdraw(&ticket);
+            match self.try_to_begin(writer, flush, slice.saturating_sub(waited.elapsed())) {
                 Err(Error::Busy(_)) if left.is_zero() => return Err(busy(&self.place, wait.limit)),
                 Err(Error::Busy(_)) if (wait.interrupted)() => return Err(Error::Interrupted),
-                Err(Error::Busy(_)) => {}
-                begun => return begun,
+                Err(Error::Busy(_)) => self.joint.put_back(&ticket),
+                begun => return begun.map(Begun::Leading),
             }
         }
     }
 
-    fn try_to_begin(&self, flush: Flush, limit: Duration) -> Result<Taken<'_, Writer>> {
+    fn try_to_begin<'a>(
+        &self,
+        mut writer: Taken<'a, Writer>,
+        flush: Flush,
+        left: Duration,
+    ) -> Result<Taken<'a, Writer>> {
         let started = Instant::now();
-        let Some(mut writer) = self.writer.take(limit) else {
-            return Err(Error::Busy("other threads of this process are writing".into()));
-        };
-        let left = limit.saturating_sub(started.elapsed());
         writer.patience.set(left);
-        if let Place::File(path) = &self.place {
+        // The commit is checked in any case; this only keeps us from writing into a file that nobody will read.
+        if let Place::File(path) = &self.place
+            && writer.checked_at.is_none_or(|time| started.duration_since(time) > CHECKED_FOR)
+        {
             locks::check_file(path, self.identity.0, self.identity.1)?;
         }
         if writer.connection.is_none() {
-            let (connection, _) = open(&self.place, Making::Existing, &writer.patience, left)?;
+            let (mut connection, _) = open(&self.place, Making::Existing, &writer.patience, left)?;
             distrust_log(&connection)?;
+            self.folding.watch(&mut connection)?;
             writer.connection = Some(connection);
             writer.flush = Flush::Full;
         }
@@ -270,20 +398,21 @@ impl Database {
         begun.map(|()| writer)
     }
 
-    fn transact<T>(&self, writer: &Writer, clock: &Clock, work: impl FnOnce(&Tx) -> Result<T>) -> Result<T> {
+    fn transact(&self, writer: &Writer, flush: Flush, clock: &Clock, own: &mut Work<'_>) -> (Result<()>, bool) {
         let connection = writer.connection();
-        let guard = Rollback(connection);
+        let _guard = Rollback(connection);
         let tx = Tx::new(connection, clock.now(), self.shape);
-        let value = work(&tx)?;
-        run(connection, "COMMIT").map_err(|error| match error {
-            Error::Io(text) => {
-                Error::Io(format!("{text}; whether this change was written is unknown, look before you repeat it"))
-            }
-            other => other,
-        })?;
-        std::mem::forget(guard);
-        self.check_files()?;
-        Ok(value)
+        self.joint.transact(&tx, flush, clock, own, || {
+            run(connection, "COMMIT").map_err(|error| match error {
+                Error::Io(text) => {
+                    Error::Io(format!("{text}; whether this change was written is unknown, look before you repeat it"))
+                }
+                other => other,
+            })?;
+            self.check_files()?;
+            self.folding.after_commit(connection, flush);
+            Ok(())
+        })
     }
 
     /// What went to a file or a log that nobody will read is not acknowledged.
@@ -300,12 +429,30 @@ impl Database {
             return Err(self.about(busy(&self.place, wait.limit)));
         };
         writer.patience.set(wait.limit);
-        let connection = writer.connection();
+        let _alone = self.folding.pause();
+        let Some(connection) = &writer.connection else {
+            return Err(self.about(Error::Storage("the file is being opened anew after an error; try again".into())));
+        };
         let compacted = connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)").map_err(Error::from);
         compacted.map_err(|error| match error {
             Error::Busy(_) => self.about(busy(&self.place, wait.limit)),
             other => self.about(other),
         })
+    }
+
+    /// Folds the log back as far as readers allow, without waiting for anybody. One that has grown too long is cut: by
+    /// itself it would be only when the next commits come.
+    pub fn checkpoint(&self) -> Result<()> {
+        let Some(writer) = self.writer.take(Duration::ZERO) else { return Ok(()) };
+        if let (Some(log), Some(connection)) = (self.log_path(), &writer.connection) {
+            let is_long = std::fs::metadata(log).is_ok_and(|file| file.len() > WAL_BYTES_KEPT.unsigned_abs());
+            let how = if is_long { "PRAGMA wal_checkpoint(TRUNCATE)" } else { "PRAGMA wal_checkpoint(PASSIVE)" };
+            // While the thread folds, SQLite would call the log busy and leave it as it is.
+            let _alone = self.folding.pause();
+            writer.patience.set(Duration::ZERO);
+            connection.query_row(how, [], |_| Ok(())).map_err(Error::from)?;
+        }
+        Ok(())
     }
 
     /// After an I/O error pages in memory and on disk may differ, and a log that was replaced is nobody's: the next
@@ -314,6 +461,7 @@ impl Database {
         if let Place::File(_) = self.place {
             let mut readers = self.readers.lock();
             readers.epoch += 1;
+            drop(self.folding.pause());
             writer.connection.take().into_iter().chain(readers.idle.drain(..)).for_each(abandon);
         }
     }
@@ -324,22 +472,36 @@ impl Database {
             let writer = self.writer.take(Duration::MAX).expect("a wait without end ends with the writer");
             return look(writer.connection());
         }
+        let lent = self.borrow_reader().map_err(|error| self.about(error))?;
+        let value = look(&lent.connection).map_err(|error| self.about(error))?;
+        self.take_back(lent);
+        Ok(value)
+    }
+
+    /// A connection beside the writer for somebody who watches; `None` in memory, where nobody else writes.
+    pub fn lend(&self) -> Result<Option<Lent>> {
+        match &self.place {
+            Place::Memory(_) => Ok(None),
+            Place::File(_) => self.borrow_reader().map(Some).map_err(|error| self.about(error)),
+        }
+    }
+
+    fn borrow_reader(&self) -> Result<Lent> {
         let (idle, epoch) = {
             let mut readers = self.readers.lock();
             (readers.idle.pop(), readers.epoch)
         };
-        let outcome = match idle {
-            Some(reader) => look(&reader).map(|value| (value, reader)),
-            None => self.reader().and_then(|reader| look(&reader).map(|value| (value, reader))),
-        };
-        let (value, reader) = outcome.map_err(|error| self.about(error))?;
+        let connection = idle.map_or_else(|| self.reader(), Ok)?;
+        Ok(Lent { connection, epoch })
+    }
+
+    pub fn take_back(&self, lent: Lent) {
         let mut readers = self.readers.lock();
-        if readers.epoch != epoch {
-            abandon(reader);
+        if readers.epoch != lent.epoch {
+            abandon(lent.connection);
         } else if readers.idle.len() < IDLE_READERS {
-            readers.idle.push(reader);
+            readers.idle.push(lent.connection);
         }
-        Ok(value)
     }
 
     fn reader(&self) -> Result<Connection> {
@@ -353,6 +515,28 @@ impl Database {
             Place::Memory(_) => error,
             Place::File(path) => error.about(path),
         }
+    }
+}
+
+/// How a write began.
+enum Begun<'a> {
+    /// The writer is ours, and the transaction is open.
+    Leading(Taken<'a, Writer>),
+    /// Somebody else has done our work.
+    Served(Result<()>),
+}
+
+/// A connection in somebody's hands.
+pub struct Lent {
+    connection: Connection,
+    epoch: u64,
+}
+
+impl Lent {
+    /// Changes whenever another connection has committed.
+    pub fn data_version(&self) -> Result<i64> {
+        let mut statement = self.connection.prepare_cached("PRAGMA data_version")?;
+        Ok(statement.query_row([], |row| row.get(0))?)
     }
 }
 
@@ -414,7 +598,7 @@ impl Drop for Rollback<'_> {
     }
 }
 
-fn run(connection: &Connection, sql: &str) -> Result<()> {
+pub(super) fn run(connection: &Connection, sql: &str) -> Result<()> {
     connection.prepare_cached(sql)?.execute([])?;
     Ok(())
 }
@@ -445,6 +629,12 @@ fn busy(place: &Place, limit: Duration) -> Error {
 fn find(path: &Path) -> Option<Arc<Database>> {
     let known = OPEN.lock().get(path)?.upgrade();
     known.filter(|database| database.is_current())
+}
+
+/// What folds the log of a database back.
+fn folding(place: &Place) -> Arc<Folding> {
+    let place = place.clone();
+    Folding::new(move || connect(&place, Making::Existing, &Patience::new(Duration::ZERO)))
 }
 
 /// A connection to a file that is known to have our tables.
@@ -498,6 +688,8 @@ fn connect(place: &Place, making: Making, patience: &Patience) -> Result<Connect
         }
     };
     connection.busy_handler(Some(patience.handler()))?;
+    // The log is folded back by `checkpoint.rs`, not by whoever happens to commit.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
     // Without it SQLite plans a cached statement anew whenever a value is bound: 100 µs a claim.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
