@@ -10,6 +10,9 @@ mod item;
 mod lease;
 pub mod outcome;
 mod queue;
+mod rate;
+mod schedule;
+mod settings;
 mod sqlite;
 mod sync;
 mod wake;
@@ -20,8 +23,15 @@ mod python;
 pub use clock::{Clock, LATEST_MS, Now, millis};
 pub use error::{Error, Result};
 pub use item::{
-    Attempt, Content, Counts, GroupCounts, Item, Key, KeyName, NewItem, OnDuplicate, Receipt, Status, Stored, When,
+    Attempt, Content, Counts, GroupCounts, Item, Key, KeyName, NewItem, OnDuplicate, Receipt, Schedule, Status, Stored,
+    When,
 };
 pub use outcome::{Backoff, Ending, Retry, Settled};
-pub use queue::{Claim, Drain, Durability, Filter, From, Held, Lock, Options, Queue, Statements, Stats, Step};
+pub use queue::{
+    Claim, Crew, Current, Durability, Filter, From, Held, Lock, Next, Options, Plan, Queue, Statements, Stats, Step,
+    Waiting,
+};
+pub use rate::Rate;
 pub use rusqlite::version as sqlite_version;
+pub use schedule::Timing;
+pub use settings::{MOST_BYTES, Settings};

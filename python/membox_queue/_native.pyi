@@ -20,14 +20,19 @@ __all__ = [
     "BY_CONTENT",
     "Attempt",
     "ByContent",
-    "Drain",
+    "Crew",
     "Item",
     "Lock",
     "NewItem",
     "Queue",
+    "Rate",
     "Retry",
+    "Schedule",
+    "Token",
     "__version__",
+    "be_last",
     "clock",
+    "end_waits",
     "set_clock",
     "sqlite_version",
     "switch_off",
@@ -45,6 +50,12 @@ def set_clock(ms: int | None, /) -> None:
 
 def clock() -> int:
     """What the queues' clock says, in milliseconds since 1970."""
+
+def end_waits() -> None:
+    """End all waits of this process with `QueueClosedError`: the interpreter is about to exit."""
+
+def be_last() -> None:
+    """Let no other thread go back to Python from native code any more: the interpreter exits."""
 
 def switch_off(*measures: str) -> None:
     """Leave out safety measures ("locks", "fork", "commit-check") so that tests can show what they are for.
@@ -84,6 +95,58 @@ class Retry:
     def kind(self) -> Literal["exponential", "linear"]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class Rate:
+    """How many items may be claimed in a period: never more than `count` in any `per` seconds.
+
+    It is counted in the file, over all processes; every claim of an object that has the rate counts, also one that is
+    given back. `configure` gives it to all.
+    """
+
+    def __new__(cls, count: int, per: _Seconds = 60.0) -> Self: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def per(self) -> float: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Schedule:
+    """Something that is enqueued again and again; as it was when it was read."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def content(self) -> Any: ...
+    @property
+    def cron(self) -> str | None: ...
+    @property
+    def every(self) -> float | None:
+        """Seconds between two ticks."""
+    @property
+    def tz(self) -> str: ...
+    @property
+    def next_at(self) -> datetime: ...
+    @property
+    def last_at(self) -> datetime | None:
+        """When it ticked last."""
+    @property
+    def last_id(self) -> int | None:
+        """What it enqueued last."""
+    @property
+    def group(self) -> str | None: ...
+    @property
+    def priority(self) -> int: ...
+
+@final
+class Token:
+    """Ends one wait from another thread; `AsyncQueue` cancels through it."""
+
+    def __new__(cls) -> Self: ...
+    def cancel(self) -> None: ...
 
 @final
 class ByContent:
@@ -204,6 +267,20 @@ class Item:
     @property
     def cancelled(self) -> bool:
         """Whether the item was cancelled, for a claimed one asked of the file at that moment."""
+    @property
+    def progress(self) -> float | None:
+        """How far its handler said it was in this attempt, from 0 to 1."""
+    @property
+    def progress_note(self) -> str | None: ...
+    def set_progress(self, fraction: float, note: str | None = None) -> bool:
+        """Note how far the work on a claimed item is, for others to read. False when the claim was lost.
+
+        Written at most every 200 ms; what comes faster is left out, but for 1.0.
+        """
+    @property
+    def _known_lost(self) -> bool: ...
+    @property
+    def _settled(self) -> bool: ...
     def check(self) -> None:
         """Raise `StaleClaimError` if the claim is gone or the item was cancelled."""
     def __enter__(self) -> Self: ...
@@ -220,28 +297,45 @@ class Queue:
         path: str | os.PathLike[str],
         name: str = "ingest",
         *,
-        lease: _Seconds = 60.0,
-        max_retries: int = 3,
+        lease: _Seconds | None = None,
+        max_retries: int | None = None,
         retry: Retry | None = None,
         durability: Literal["full", "normal"] = "full",
-        max_bytes: int = 67108864,
+        max_bytes: int | None = None,
         busy_timeout: _Seconds = 30.0,
         worker: str | None = None,
         group_limit: int | None = None,
         max_pending: int | None = None,
+        rate: Rate | None = None,
+        group_rate: Rate | None = None,
+        keep_for: _Seconds | None = None,
+        keep_last: int | None = None,
+        keep_failed_for: _Seconds | None = None,
+        keep_content: bool | None = None,
     ) -> Self:
         """Open or create the queue.
 
         The file is put into WAL mode; its directory must exist. `":memory:"` is a private queue for tests. A file made
         by membox is extended in place.
 
-        `lease` is how long a claim lasts without being renewed. `max_retries` is the ceiling of items that have no
-        own: that failure or lost lease is final. With a `retry` policy failed items go back by themselves, without one
-        they rest until `retry_failed` or `retry`. `durability="full"` means that what was acknowledged survives a power
-        cut; `"normal"` may lose the last moments then. `max_bytes` limits content and results. `worker` names the
-        holder of claims for people to read; by default host and process. `group_limit` lets so many items of one group
-        run at once (one if nobody says otherwise); the first to give it stores it in the file, and a different one
-        raises `SettingsConflictError`. `max_pending` bounds how many items may wait.
+        `durability="full"` means that what was acknowledged survives a power cut; `"normal"` may lose the last moments
+        then. `busy_timeout` is how long a call waits for other writers. `worker` names the holder of claims for people
+        to read; by default host and process.
+
+        The other arguments are settings. One that is left out is what `configure` has stored in the file, else its
+        default; one that differs from what is stored raises `SettingsConflictError`.
+
+        - `lease` (60 s): how long a claim lasts without being renewed.
+        - `max_retries` (3): the ceiling of items that have none of their own: that failure or lost lease is final.
+        - `retry`: with a policy failed items go back by themselves; without one they rest until `retry_failed`.
+        - `max_bytes` (64 MiB): the limit of content and results, each.
+        - `max_pending`: how many items may wait.
+        - `rate`, `group_rate`: how many items of the queue, or of each group, may be claimed in a period.
+        - `group_limit` (1): how many items of one group may run at once. Whoever gives it stores it in the file.
+        - `keep_for`, `keep_last`: how long, and how many, done items are kept; each limit holds by itself.
+          `keep_failed_for`: how long failed and cancelled ones are kept. By default all are kept for ever. Items go in
+          small steps beside claims and finishes, never while their key is reserved.
+        - `keep_content` (True): False drops the content of an item when it is done; it reads as None from then on.
 
         Raises `NotADatabaseError`, `CorruptDatabaseError`, `ReadOnlyError` or `SchemaVersionError` without touching
         the file, and `FileNotFoundError` when the directory is missing.
@@ -253,7 +347,16 @@ class Queue:
     def name(self) -> str: ...
     @property
     def options(self) -> dict[str, Any]:
-        """What the queue was opened with, by the names of the arguments."""
+        """What holds for this object, by the names of the arguments: as given, else as stored, else the default."""
+    @property
+    def _given(self) -> dict[str, Any]:
+        """What it was opened with, less what was configured since."""
+    def configure(self, **settings: Any) -> None:
+        """Store settings in the file, for all processes and for later; None forgets one.
+
+        The names are those of the settings in `Queue(…)`. Queues that are open take them over at their next claim, and
+        within a second of enqueueing, but for what they were opened with themselves; `group_limit` is the file's alone.
+        """
     @property
     def closed(self) -> bool: ...
     def enqueue(
@@ -274,6 +377,7 @@ class Queue:
         on_duplicate: Literal["return", "raise", "replace"] = "return",
         connection: Any = None,
         wait: _Seconds = 0.0,
+        spawn: str | None = None,
     ) -> int:
         """Add one item and return its id. When it returns, the item is on disk.
 
@@ -294,10 +398,13 @@ class Queue:
         that library in your own transaction: it is there when you commit, and gone when you roll back. `max_pending` is
         not looked at then.
 
+        `spawn` names a handler, and calls `spawn_worker` with it once the item is there; not together with
+        `connection`.
+
         Raises `PayloadTooLargeError` beyond `max_bytes`, and `QueueFullError` beyond `max_pending`, after having waited
         for room as long as `wait` says.
         """
-    def enqueue_many(self, items: Iterable[Any], *, wait: _Seconds = 0.0) -> list[int]:
+    def enqueue_many(self, items: Iterable[Any], *, wait: _Seconds = 0.0, spawn: str | None = None) -> list[int]:
         """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s."""
     def claim(self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, group: str | None = None) -> Item | None:
         """Take the next item: highest priority first, then order of arrival. None when nothing is due.
@@ -306,6 +413,17 @@ class Queue:
         queue's for this claim. `group` claims from one group only. Expired claims of others are taken back first. A
         paused queue gives nothing.
         """
+    def _claim(
+        self,
+        limit: int,
+        kind: str,
+        wait: _Seconds | None,
+        lease: _Seconds | None,
+        group: str | None,
+        token: Token,
+        /,
+    ) -> list[Item]:
+        """Claim as `claim_many` or `claim_group` do; the token ends the wait."""
     def claim_many(
         self, limit: int, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, group: str | None = None
     ) -> list[Item]:
@@ -351,7 +469,10 @@ class Queue:
         False if it is neither, or if its key is in use again.
         """
     def replay(self, id: int) -> int | None:
-        """Enqueue a copy of any item, without its key, and return the new id; None if there is no such item."""
+        """Enqueue a copy of any item, without its key, and return the new id.
+
+        None if there is no such item, or its content was dropped.
+        """
     def run_now(self, id: int) -> bool:
         """Let a delayed item fall due at once. False if it does not wait for a time."""
     def cancel(self, id: int) -> bool:
@@ -368,14 +489,60 @@ class Queue:
         Items whose key is still reserved stay.
         """
     def compact(self) -> None:
-        """Rewrite the file without the space that removed rows left, and empty its log. Others wait meanwhile."""
+        """Rewrite the file without the space that removed rows left, and empty its log. Others wait meanwhile.
+
+        Somebody who reads all the while keeps the log from being emptied, and the file from shrinking, until gone.
+
+        A file that this library made gives most of that space back by itself, in small steps, as rows are removed.
+        """
+    def tend(self) -> None:
+        """Do now what else is done beside normal work: remove what retention says, give space back, fold the log."""
+    def schedule(
+        self,
+        name: str,
+        content: Any,
+        *,
+        cron: str | None = None,
+        every: _Seconds | None = None,
+        tz: str = "UTC",
+        project: str | None = None,
+        source_path: str | os.PathLike[str] | None = None,
+        doc_date: str | date | None = None,
+        priority: int = 0,
+        max_retries: int | None = None,
+        headers: dict[str, Any] | None = None,
+        group: str | None = None,
+        key: str | ByContent | None = None,
+    ) -> Schedule:
+        """Enqueue this again and again; a schedule of that name is replaced.
+
+        `cron` is a pattern (minute hour day month weekday; seconds in front and names such as `@daily` are known too)
+        read in the time zone `tz`: a fixed time of day that the clocks leave out or repeat ticks once, one with lists
+        or steps as often as it comes. `every` ticks that often from now on. Each tick is enqueued once, by whoever
+        claims first after it (`claim`, `drain` and `work` all do), and ticks that were missed collapse into one. With a
+        `key`, nothing is enqueued while the last one is unfinished. A schedule whose timing stays the same keeps its
+        next tick, so that programs may call this whenever they start. Ticks do not look at `max_pending`.
+
+        Raises `ValueError` for a pattern or a time zone that cannot be read, or a pattern that never comes.
+        """
+    def schedules(self) -> list[Schedule]:
+        """All schedules of this queue, by name."""
+    def unschedule(self, name: str) -> bool:
+        """Remove a schedule. False if there was none of that name."""
+    def wait(self, id: int, timeout: _Seconds | None = None) -> Item:
+        """Wait until an item is done, failed or cancelled, and return it.
+
+        Raises `TimeoutError`, and `ValueError` when there is no such item, or no more.
+        """
+    def _wait_for(self, id: int, timeout: _Seconds | None, token: Token, /) -> Item:
+        """Wait as `wait` does; the token ends the wait."""
     def lock(self, name: str, *, ttl: _Seconds = 30.0, wait: _Seconds = 0.0) -> Lock:
         """A lock of the whole file by its name, on the rules of the worker lease: `with queue.lock("nightly"): …`."""
     def stats(self) -> dict[str, Any]:
         """The queue at a glance.
 
-        `counts`, `oldest_pending_age` in seconds, `next_due_at` (a datetime), `groups` with unfinished items, `paused`
-        and `worker_is_alive`.
+        `counts`, `oldest_pending_age` in seconds (of items that wait for a worker, not for a time), `next_due_at` (a
+        datetime), `groups` with unfinished items, `paused` and `worker_is_alive`.
         """
     def pause(self) -> bool:
         """Let nobody claim from this queue, in any process, until `resume`. False if it was paused already."""
@@ -396,6 +563,7 @@ class Queue:
         status: _Status | None = None,
         *,
         project: str | None = None,
+        group: str | None = None,
         limit: int = 50,
         after: int | None = None,
         newest_first: bool = False,
@@ -414,9 +582,25 @@ class Queue:
     def release_worker_lease(self) -> bool:
         """Give this object's lease back. False if it has none or it was taken over."""
     def worker_is_alive(self) -> bool:
-        """Whether anybody holds the worker lease live."""
-    def _begin_drain(self, ttl: _Seconds = 60.0) -> Drain | None:
-        """Take the worker lease for a drain loop; None when another live worker holds it. `drain` uses this."""
+        """Whether anybody holds the worker lease live. A process that was killed does not, from that moment on."""
+    def _announce_worker(self, seconds: float, /) -> str | None:
+        """Say that a worker is on its way; None while one is alive or on its way. `spawn_worker` uses this."""
+    def _withdraw_worker(self, announcement: str, /) -> bool:
+        """Say that the announced worker is not coming. False if it came, or another was announced since."""
+    def _begin_crew(
+        self,
+        others: list[Queue],
+        *,
+        slots: int,
+        exclusive: bool,
+        stays: bool,
+        linger: _Seconds,
+        limit: int | None,
+        whole_groups: bool,
+        max_runtime: _Seconds | None,
+        ttl: _Seconds | None,
+    ) -> Crew | None:
+        """Begin a loop; None when it is to be exclusive and another live worker holds the lease."""
     def close(self) -> None:
         """End this object's use of the file and give back a worker lease it holds. Closing twice is closing once."""
 
@@ -442,14 +626,28 @@ class Lock:
     ) -> bool: ...
 
 @final
-class Drain:
-    """The native half of a drain loop: holds the worker lease and one item, both renewed by a native thread."""
+class Crew:
+    """The native half of a loop: its slots hold items, which a native thread renews, and perhaps the worker lease.
 
-    def first(self) -> Item | None:
-        """Claim the first item. None when nothing is due; the lease was given back in the same transaction."""
-    def done(self, result: Any, /) -> tuple[str, Item | None]:
-        """Record the item in hand as done and claim the next, in one transaction. Says how it was settled."""
-    def failed(self, exception: BaseException, /) -> tuple[str, Item | None]:
-        """Record what the handler raised and claim the next, in one transaction. Says how it was settled."""
-    def close(self) -> bool:
-        """Give back what is still held, uncounted, and the lease. Says whether an item was given back."""
+    A step says how the items in a slot's hand were settled, what to do next ("work", "wait" or "over"), and for "work"
+    the number of the queue and its items.
+    """
+
+    def next(self, slot: int, /) -> tuple[list[str], str, int, list[Item]]:
+        """Claim for a slot whose hand is empty."""
+    def done(self, slot: int, results: list[Any], /) -> tuple[list[str], str, int, list[Item]]:
+        """Record the items in hand as done and claim the next, in one transaction."""
+    def failed(
+        self, slot: int, items: list[Item], exception: BaseException, /
+    ) -> tuple[list[str], str, int, list[Item]]:
+        """Record what the handler raised for the first open item, give the later ones back, and claim the next."""
+    def wait(self, slot: int, seconds: float, /) -> bool:
+        """Sleep a little while there is nothing to do. Says whether it is worth stepping again."""
+    def stop(self) -> None:
+        """Claim no more."""
+    @property
+    def stopped(self) -> bool: ...
+    def tend(self) -> None:
+        """See `Queue.tend`."""
+    def close(self) -> int:
+        """Give back what is still held, uncounted, and the lease. Says how many items were given back."""

@@ -1,30 +1,61 @@
-"""The loops: claim and handle until nothing is due."""
+"""The loops: what a slot does, written once; threads carry it out here, tasks in `aio`."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
+import threading
+import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from membox_queue.errors import PayloadTooLargeError, QueueError
+from membox_queue.errors import (
+    CorruptDatabaseError,
+    NotADatabaseError,
+    PayloadTooLargeError,
+    QueueBusyError,
+    QueueError,
+    ReadOnlyError,
+    StaleClaimError,
+    StorageError,
+)
+from membox_queue.progress import LoopEvent, watcher
+from membox_queue.stopping import GraceOver, Stopping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from membox_queue import _native
+    from membox_queue.progress import Progress
+
+    Handler = Callable[[Any], Any]
+    Middleware = Callable[[Any, Handler], Any]
+    OnError = Callable[[BaseException, _native.Item | None, str], Any]
+    Step = tuple[list[str], str, int, list[_native.Item]]
+    Life = Generator[tuple[Any, ...], Any, None]
 
 logger = logging.getLogger("membox_queue")
+
+TEND_EVERY = 60.0
+"""Seconds between two looks after retention and the log."""
+PLAIN = frozenset((dict, list, str, int, float, bool))
+"""What most handlers return."""
+SLICE = 0.5
+"""A wait in native code comes back to Python at least this often; a signal ends it at once."""
+LONG_SLICE = 10.0
+"""The same in threads that signals do not reach."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrainReport:
-    """What a drain did.
+    """What a loop did.
 
     `failed` items came to rest as failed, `postponed` ones went back for an automatic retry, `retried` ones were
-    brought back by `retry_failed` before the drain began. `refused` means that another live worker held the lease;
-    everything else is zero then.
+    brought back by `retry_failed` before the drain began, `released` ones were given back uncounted. `refused` means
+    that another live worker held the lease; everything else is zero then. `stopped` means that the loop was asked to
+    end before it was done.
     """
 
     done: int = 0
@@ -34,68 +65,344 @@ class DrainReport:
     released: int = 0
     lost: int = 0
     refused: bool = False
+    stopped: bool = False
 
 
-def drain(queue: _native.Queue, handler: Callable[[_native.Item], Any], *, retry_failed: bool = False) -> DrainReport:
-    """See `Queue.drain`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a loop is run; see `Queue.drain` and `Queue.work`."""
+
+    concurrency: int = 1
+    exclusive: bool = False
+    stays: bool = False
+    linger: Any = 0.0
+    limit: int | None = None
+    batch: Literal["group"] | None = None
+    grace: float = 30.0
+    max_runtime: Any = None
+    middleware: Sequence[Middleware] = ()
+    on_error: OnError | None = None
+    progress: Progress = None
+    lease_ttl: Any = None
+    retry_failed: bool = False
+
+
+class Shift:
+    """One run of a loop: what its slots share, whether they are threads or tasks."""
+
+    def __init__(self, queues: Sequence[_native.Queue], handlers: Sequence[Handler], plan: Plan) -> None:
+        if plan.batch not in (None, "group"):
+            raise ValueError(f"batch must be None or 'group', not {plan.batch!r}")
+        if not plan.grace >= 0:
+            raise ValueError(f"grace must be a number of seconds, zero or more, not {plan.grace}")
+        self.plan = plan
+        self.queues = queues
+        self.handlers = [wrapped(handler, plan.middleware) for handler in handlers]
+        parts: list[Callable[..., Any]] = [*handlers, *plan.middleware]
+        self.is_async = any(is_async(part) for part in parts)
+        self.retried = 0
+        self.tally: Counter[str] = Counter()
+        self.tended_at = time.monotonic()
+        self.lock = threading.Lock()
+        self.tell = watcher(plan.progress, queues)
+        self.crew: _native.Crew | None = None
+        self.stopping: Stopping | None = None
+        self.stop_asked = False
+        self.was_stopped = False
+        self.is_closing = False
+
+    def begin(self) -> bool:
+        """Take the worker lease if that is the plan; False when another live worker holds it."""
+        plan, first = self.plan, self.queues[0]
+        self.crew = first._begin_crew(
+            list(self.queues[1:]),
+            slots=plan.concurrency,
+            exclusive=plan.exclusive,
+            stays=plan.stays,
+            linger=plan.linger,
+            limit=plan.limit,
+            whole_groups=plan.batch == "group",
+            max_runtime=plan.max_runtime,
+            ttl=plan.lease_ttl,
+        )
+        if self.crew is None:
+            return False
+        if plan.retry_failed:
+            self.retried = sum(queue.retry_failed() for queue in self.queues)
+        return True
+
+    @property
+    def working(self) -> _native.Crew:
+        """The native half, once the shift has begun."""
+        assert self.crew is not None, "begin comes first"
+        return self.crew
+
+    def stop(self) -> None:
+        """Claim no more; what is running has the grace to end. Also before the loop has begun."""
+        self.stop_asked = True
+        if self.stopping is not None:
+            self.stopping.stop()
+        elif self.crew is not None:
+            self.crew.stop()
+
+    def close(self) -> None:
+        """Give back what is still held."""
+        if not self.is_closing:
+            self.is_closing = True
+            self.was_stopped = self.working.stopped
+        given_back = self.working.close()
+        with self.lock:
+            self.tally["released"] += given_back
+
+    def report(self) -> DrainReport:
+        """What was done so far."""
+        tally = self.tally
+        return DrainReport(
+            done=tally["done"],
+            failed=tally["failed"],
+            postponed=tally["postponed"],
+            retried=self.retried,
+            released=tally["released"],
+            lost=tally["lost"],
+            stopped=self.was_stopped,
+        )
+
+    # What a slot does, as requests to whoever runs it: ("call", function, arguments), ("handle", handler, argument),
+    # ("wait", slot), ("pause", seconds). The answer to "handle" is the exception that was raised, or None, and what was
+    # returned.
+
+    def life(self, slot: int) -> Life:
+        """Claim, handle and record until there is nothing more to do."""
+        is_batch, handlers, tell = self.plan.batch is not None, self.handlers, self.tell
+        step: Step = yield from self.store("claim", None, self.working.next, slot)
+        while step[1] != "over":
+            if step[1] == "wait":
+                while not (yield ("wait", slot)):
+                    yield from self.look_after()
+                step = yield from self.store("claim", None, self.working.next, slot)
+                continue
+            _, _, number, items = step
+            if tell:
+                for item in items:
+                    tell(LoopEvent("claimed", item))
+            raised, result = yield ("handle", handlers[number], items if is_batch else items[0])
+            step = yield from self.record(slot, items, raised, result)
+            self.count(items, step[0])
+            if time.monotonic() - self.tended_at >= TEND_EVERY:
+                yield from self.look_after()
+
+    def record(
+        self, slot: int, items: list[_native.Item], raised: Exception | None, result: Any
+    ) -> Generator[tuple[Any, ...], Any, Step]:
+        """Record what came of the items and claim the next, in one transaction."""
+        crew = self.working
+        if raised is not None:
+            logger.info("item %d failed: %s", items[0].id, type(raised).__qualname__, exc_info=raised)
+            self.complain(raised, items[0], "handler")
+            try:
+                return (yield from self.store("finish", items[0], crew.failed, slot, items, raised))
+            except QueueError as failure:
+                raise failure from raised
+        results = results_of(items, result, self.plan.batch)
+        try:
+            return (yield from self.store("finish", items[0], crew.done, slot, results))
+        except (TypeError, ValueError, PayloadTooLargeError) as error:
+            logger.warning("the result of item %d is not stored: %s", items[0].id, error)
+            return (yield from self.store("finish", items[0], crew.done, slot, [None] * len(items)))
+
+    def store(
+        self, phase: str, item: _native.Item | None, verb: Callable[..., Any], *arguments: Any
+    ) -> Generator[tuple[Any, ...], Any, Step]:
+        """Call a step of the crew; when the store is busy or out of space, wait and try again."""
+        pauses: Iterator[float] | None = None
+        while True:
+            try:
+                step: Step = yield ("call", verb, arguments)
+                return step
+            except (CorruptDatabaseError, NotADatabaseError, ReadOnlyError):
+                raise
+            except (QueueBusyError, StorageError) as error:
+                logger.warning("membox_queue could not %s, and tries again: %s", phase, error)
+                self.complain(error, item, phase)
+                pauses = pauses or self.pauses()
+                pause = next(pauses, None)
+                if pause is None:
+                    raise
+            yield ("pause", pause)
+
+    def pauses(self) -> Iterator[float]:
+        """Growing pauses: a drain gives up after a while, work goes on until it is stopped."""
+        for power in range(5):
+            yield 0.05 * 2**power
+        while self.plan.stays and not self.working.stopped:
+            yield 5.0
+
+    def look_after(self) -> Generator[tuple[Any, ...], Any, None]:
+        """Let retention and the log be looked after, about once a minute."""
+        if time.monotonic() - self.tended_at >= TEND_EVERY:
+            self.tended_at = time.monotonic()
+            try:
+                yield ("call", self.working.tend, ())
+            except (QueueBusyError, StorageError) as error:
+                logger.warning("membox_queue could not tidy up, and tries again later: %s", error)
+
+    def count(self, items: Sequence[_native.Item], settled: Iterable[str]) -> None:
+        """Count what became of items, and tell whoever wants to know."""
+        for item, word in zip(items, settled, strict=False):
+            with self.lock:
+                self.tally[word] += 1
+            if word == "lost":
+                lost = StaleClaimError(f"the claim on item {item.id} was lost before its end was recorded")
+                logger.warning("%s", lost)
+                self.complain(lost, item, "lost")
+            if self.tell:
+                self.tell(LoopEvent(word, item))
+
+    def complain(self, error: BaseException, item: _native.Item | None, phase: str) -> None:
+        """Tell `on_error`; what it raises itself is logged and goes no further."""
+        if self.plan.on_error is None:
+            return
+        try:
+            self.plan.on_error(error, item, phase)
+        except Exception:
+            logger.exception("on_error raised")
+
+
+def wrapped(handler: Handler, middleware: Sequence[Middleware]) -> Handler:
+    """Put middleware around a handler; the first of the list is the outermost."""
     if not callable(handler):
         raise TypeError(f"handler must be callable, not {type(handler).__qualname__}")
-    if inspect.iscoroutinefunction(handler):
-        raise TypeError("drain calls the handler and does not await it; give it a plain function")
-    session = queue._begin_drain()
-    if session is None:
-        return DrainReport(refused=True)
-    tally: Counter[str] = Counter()
-    retried = 0
-    try:
-        retried = queue.retry_failed() if retry_failed else 0
-        item = session.first()
-        while item is not None:
-            settled, item = _handle(session, handler, item)
-            tally[settled] += 1
-    except BaseException as error:
-        # An item still in hand goes back uncounted, and the lease is free; what ended the loop matters more.
-        try:
-            session.close()
-        except QueueError as failure:
-            error.add_note(f"membox_queue could not give the item back: {failure}")
-        raise
-    return DrainReport(
-        done=tally["done"],
-        failed=tally["failed"],
-        postponed=tally["postponed"],
-        retried=retried,
-        released=tally["released"],
-        lost=tally["lost"],
-    )
+    for layer in reversed(list(middleware)):
+        handler = layered(layer, handler)
+    return handler
 
 
-def _handle(
-    session: _native.Drain, handler: Callable[[_native.Item], Any], item: _native.Item
-) -> tuple[str, _native.Item | None]:
-    """Run the handler once; record what came of it and claim the next item in one transaction."""
+def is_async(handler: Callable[..., Any]) -> bool:
+    """Whether calling it gives something to await."""
+    function = handler.func if isinstance(handler, functools.partial) else handler
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def layered(layer: Middleware, inner: Handler) -> Handler:
+    """Put one layer around a handler."""
+    if not callable(layer):
+        raise TypeError(f"middleware must be callables, not {type(layer).__qualname__}")
+    return lambda argument: layer(argument, inner)
+
+
+def results_of(items: Sequence[_native.Item], result: Any, batch: str | None) -> list[Any]:
+    """One result an item: a batch gives a list of as many, or one value for all."""
+    if batch and isinstance(result, list) and len(result) == len(items):
+        return result
+    return [result] * len(items)
+
+
+def handle(handler: Handler, argument: Any) -> tuple[Exception | None, Any]:
+    """Call a plain handler. What only stops the program goes through."""
     try:
-        result = handler(item)
+        result = handler(argument)
     except Exception as error:
-        logger.info("item %d failed: %s", item.id, type(error).__qualname__, exc_info=True)
-        return _fail(session, error)
+        return error, None
+    if result is None or type(result) in PLAIN:
+        return None, result
     if inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result):
         if inspect.iscoroutine(result):
             result.close()
         kind = type(result).__name__
-        return _fail(
-            session, TypeError(f"the handler returned a {kind}, which drain does not run; give it a plain function")
+        return TypeError(f"the handler returned a {kind}, which is not run here; give it a plain function"), None
+    return None, result
+
+
+def live(shift: Shift, slot: int) -> None:
+    """Carry out a slot's requests in this thread."""
+    life = shift.life(slot)
+    answer: Any = None
+    resume: Callable[[Any], tuple[Any, ...]] = life.send
+    while True:
+        try:
+            request = resume(answer)
+        except StopIteration:
+            return
+        try:
+            kind = request[0]
+            if kind == "handle":
+                answer = handle(request[1], request[2])
+            elif kind == "call":
+                answer = request[1](*request[2])
+            elif kind == "wait":
+                answer = shift.working.wait(request[1], SLICE if shift.plan.concurrency == 1 else LONG_SLICE)
+            else:
+                answer = None
+                pause(shift, request[1])
+            resume = life.send
+        except Exception as error:
+            answer, resume = error, life.throw
+
+
+def pause(shift: Shift, seconds: float) -> None:
+    """Sleep in small slices, so that signals and stop are seen."""
+    deadline = time.monotonic() + seconds
+    while not shift.working.stopped and (left := deadline - time.monotonic()) > 0:
+        time.sleep(min(left, 0.05))
+
+
+def run(shift: Shift) -> DrainReport:
+    """Run a loop with threads; one slot needs none, and runs in the caller's."""
+    if shift.is_async:
+        raise TypeError(
+            "this loop calls the handler and does not await it; give it a plain function, or use AsyncQueue"
         )
-    try:
-        return session.done(result)
-    except (TypeError, ValueError, PayloadTooLargeError) as error:
-        logger.warning("the result of item %d is not stored: %s", item.id, error)
-        return session.done(None)
+    with shift.tell:
+        try:
+            if not shift.begin():
+                return DrainReport(refused=True)
+        except BaseException:
+            if shift.crew is not None:
+                shift.close()
+            raise
+        stopping = shift.stopping = Stopping(shift.working, shift.close, shift.plan.grace)
+        if shift.stop_asked:
+            stopping.stop()
+        try:
+            with stopping.listening():
+                if shift.plan.concurrency == 1:
+                    live(shift, 0)
+                else:
+                    run_threads(shift, stopping)
+        except GraceOver:
+            pass
+        except BaseException as error:
+            # What is still in hand goes back uncounted, and the lease is free; what ended the loop matters more.
+            try:
+                shift.close()
+            except Exception as failure:
+                error.add_note(f"membox_queue could not give everything back: {failure}")
+            raise
+        shift.close()
+    return shift.report()
 
 
-def _fail(session: _native.Drain, error: Exception) -> tuple[str, _native.Item | None]:
-    """Record what the handler raised; if that fails, both errors are told."""
-    try:
-        return session.failed(error)
-    except QueueError as failure:
-        raise failure from error
+def run_threads(shift: Shift, stopping: Stopping) -> None:
+    """Run each slot in a thread of its own; the caller's waits, and listens to signals."""
+    failures: list[BaseException] = []
+    alive = shift.plan.concurrency
+
+    def serve(slot: int) -> None:
+        nonlocal alive
+        try:
+            live(shift, slot)
+        except BaseException as error:
+            failures.append(error)
+            shift.stop()
+        finally:
+            with shift.lock:
+                alive -= 1
+                if alive == 0:
+                    stopping.left.set()
+
+    # They are daemons so that a handler that never returns cannot keep the interpreter from exiting.
+    for slot in range(shift.plan.concurrency):
+        threading.Thread(target=serve, args=(slot,), name=f"membox-queue-{slot}", daemon=True).start()
+    stopping.left.wait()
+    if failures:
+        raise failures[0]

@@ -1,8 +1,9 @@
 //! `Item` and `NewItem`: frozen views of the core's nouns.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyString};
@@ -11,11 +12,13 @@ use super::convert::{content, count, date_text, datetime, duration_ms, headers, 
 use super::convert::{object_to_python, path_text, text, to_python};
 use super::ending;
 use super::error::named;
+use super::leaving::Native;
 use crate::error::Error;
 use crate::heartbeat::Beat;
 use crate::item::{self, Content, Key, KeyName, OnDuplicate, Status, When};
 use crate::outcome::{Ending, Settled};
-use crate::queue::{self, Held, MOST_BYTES};
+use crate::queue::{self, Held};
+use crate::settings::MOST_BYTES;
 use crate::sync::Mutex;
 
 /// An item as it was when it was claimed or read.
@@ -25,7 +28,12 @@ pub struct Item {
     content: PyOnceLock<Py<PyAny>>,
     headers: PyOnceLock<Py<PyAny>>,
     result: PyOnceLock<Py<PyAny>>,
+    /// When progress was last written.
+    progress_at: Mutex<Option<Instant>>,
 }
+
+/// Progress is not written more often than this.
+const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
 enum Source {
     Claimed { held: Arc<Held>, queue: Arc<queue::Queue>, beat: Mutex<Option<Beat>> },
@@ -34,7 +42,8 @@ enum Source {
 
 impl Item {
     fn from_source(source: Source) -> Self {
-        Self { source, content: PyOnceLock::new(), headers: PyOnceLock::new(), result: PyOnceLock::new() }
+        let [content, headers, result] = [const { PyOnceLock::new() }; 3];
+        Self { source, content, headers, result, progress_at: Mutex::default() }
     }
 
     pub fn claimed(held: Arc<Held>, queue: Arc<queue::Queue>) -> Self {
@@ -202,7 +211,7 @@ impl Item {
         if held.is_known_lost() || held.is_settled() || queue.is_closed() {
             return Ok(held.is_known_lost());
         }
-        Ok(py.detach(|| queue.is_lost(held))?)
+        Ok(py.native(|| queue.is_lost(held))?)
     }
 
     #[getter]
@@ -210,8 +219,53 @@ impl Item {
         match &self.source {
             Source::Read(item) => Ok(item.status == Status::Cancelled.as_str()),
             Source::Claimed { queue, .. } if queue.is_closed() => Ok(false),
-            Source::Claimed { held, queue, .. } => Ok(py.detach(|| queue.is_cancelled(held))?),
+            Source::Claimed { held, queue, .. } => Ok(py.native(|| queue.is_cancelled(held))?),
         }
+    }
+
+    #[getter]
+    fn _known_lost(&self) -> bool {
+        matches!(&self.source, Source::Claimed { held, .. } if held.is_known_lost())
+    }
+
+    #[getter]
+    fn _settled(&self) -> bool {
+        matches!(&self.source, Source::Claimed { held, .. } if held.is_settled())
+    }
+
+    #[getter]
+    fn progress(&self) -> Option<f64> {
+        self.item().progress
+    }
+
+    #[getter]
+    fn progress_note(&self) -> Option<&str> {
+        self.item().progress_note.as_deref()
+    }
+
+    #[pyo3(signature = (fraction, note = None))]
+    fn set_progress(
+        &self,
+        py: Python<'_>,
+        fraction: &Bound<'_, PyAny>,
+        note: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let held = self.held()?;
+        let number: f64 = fraction.extract().map_err(|_| PyTypeError::new_err("fraction must be a number"))?;
+        if !(0.0..=1.0).contains(&number) {
+            return Err(PyValueError::new_err(format!("fraction must be between 0 and 1, not {number}")));
+        }
+        let note = text("note", note)?;
+        let Source::Claimed { queue, .. } = &self.source else { return Ok(false) };
+        Ok(py.native(|| {
+            let mut last = self.progress_at.lock();
+            if number < 1.0 && last.is_some_and(|last| last.elapsed() < PROGRESS_EVERY) {
+                return Ok(!held.is_known_lost());
+            }
+            *last = Some(Instant::now());
+            drop(last);
+            queue.set_progress(held, number, note.as_deref())
+        })?)
     }
 
     fn check(&self, py: Python<'_>) -> PyResult<()> {
@@ -225,8 +279,8 @@ impl Item {
     fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         slf.get().held()?;
         if let Source::Claimed { held, queue, beat } = &slf.get().source {
-            slf.py().detach(|| -> crate::Result<()> {
-                let started = queue.keep_alive(held)?;
+            slf.py().native(|| -> crate::Result<()> {
+                let started = queue.keep_alive(held, None)?;
                 *beat.lock() = Some(started);
                 Ok(())
             })?;
@@ -246,7 +300,7 @@ impl Item {
         let Source::Claimed { held, queue, beat } = &self.source else { return Ok(false) };
         let ending =
             if exception.is_none() { Ending::Done { result: None } } else { ending::of_exception(py, exception)? };
-        let settled = py.detach(|| {
+        let settled = py.native(|| {
             *beat.lock() = None;
             // The body may have recorded the end itself, with a result or a reason of its own.
             held.settled().map_or_else(|| queue.finish(held, ending), Ok)

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 
 use super::error::named;
+use super::leaving::{self, Native};
 use crate::queue;
 use crate::sync::Mutex;
 
@@ -30,13 +31,13 @@ impl Lock {
 
     #[getter]
     fn lost(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.held.lock().as_ref().is_some_and(queue::Lock::is_lost))
+        py.native(|| self.held.lock().as_ref().is_some_and(queue::Lock::is_lost))
     }
 
     fn acquire(&self, py: Python<'_>) -> PyResult<bool> {
         let started = Instant::now();
         loop {
-            let taken = py.detach(|| -> crate::Result<bool> {
+            let taken = py.native(|| -> crate::Result<bool> {
                 let lock = self.queue.try_lock(&self.name, self.ttl_ms)?;
                 let is_taken = lock.is_some();
                 if is_taken {
@@ -51,13 +52,14 @@ impl Lock {
             if left.is_zero() {
                 return Ok(false);
             }
-            py.detach(|| std::thread::sleep(left.min(PAUSE)));
+            py.native(|| std::thread::sleep(left.min(PAUSE)));
             py.check_signals()?;
+            leaving::check(py)?;
         }
     }
 
     fn release(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(py.detach(|| -> crate::Result<bool> {
+        Ok(py.native(|| -> crate::Result<bool> {
             // Taken out first: a wait for the file may let Python run, and that must not happen under a lock.
             let Some(lock) = self.held.lock().take() else { return Ok(false) };
             let released = self.queue.unlock(&lock);
@@ -73,7 +75,7 @@ impl Lock {
         if lock.acquire(slf.py())? {
             return Ok(slf);
         }
-        let holder = slf.py().detach(|| lock.queue.lock_holder(&lock.name))?;
+        let holder = slf.py().native(|| lock.queue.lock_holder(&lock.name))?;
         let who =
             holder.map_or_else(String::new, |record| format!(" by process {} on {}", record.pid, record.hostname));
         let text = format!("the lock '{}' is held{who}; try again later, or give wait= to wait for it", lock.name);

@@ -2,13 +2,17 @@
 
 mod attempt;
 mod convert;
-mod drain;
+mod crew;
 mod ending;
 mod error;
 mod item;
+mod leaving;
 mod lock;
 mod queue;
+mod rate;
 mod retry;
+mod schedule;
+mod settings;
 mod signals;
 
 use once_cell::sync::Lazy;
@@ -24,16 +28,23 @@ mod _native {
     #[pymodule_export]
     use super::attempt::Attempt;
     #[pymodule_export]
-    use super::drain::Drain;
+    use super::crew::Crew;
     #[pymodule_export]
     use super::item::{ByContent, Item, NewItem};
+    #[pymodule_export]
+    use super::leaving::Token;
     #[pymodule_export]
     use super::lock::Lock;
     #[pymodule_export]
     use super::queue::Queue;
     #[pymodule_export]
+    use super::rate::Rate;
+    #[pymodule_export]
     use super::retry::Retry;
+    #[pymodule_export]
+    use super::schedule::Schedule;
 
+    use once_cell::sync::Lazy;
     use pyo3::prelude::*;
 
     /// Stops the queue's clock at this many milliseconds since 1970; None lets it run again.
@@ -41,12 +52,25 @@ mod _native {
     #[pyo3(signature = (ms, /))]
     fn set_clock(ms: Option<i64>) {
         super::CLOCK.set(ms);
+        crate::sqlite::ring_all();
     }
 
     /// What the queue's clock says, in milliseconds since 1970.
     #[pyfunction]
     fn clock() -> i64 {
         super::CLOCK.now().ms()
+    }
+
+    /// Ends all waits of this process; the interpreter is about to exit.
+    #[pyfunction]
+    fn end_waits() {
+        super::leaving::end_waits();
+    }
+
+    /// From now on no other thread goes back to Python from native code.
+    #[pyfunction]
+    fn be_last(py: Python<'_>) {
+        super::leaving::be_last(py);
     }
 
     /// Leaves out safety measures ("locks", "fork", "commit-check") so that tests can show what they are for; before the
@@ -68,6 +92,9 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::sqlite::install()?;
+        // Found out now: a fork while another thread does would leave the child waiting for it.
+        crate::lease::hostname();
+        Lazy::force(&super::CLOCK);
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("BY_CONTENT", Bound::new(module.py(), super::item::ByContent)?)?;
         module.add("sqlite_version", crate::sqlite_version())

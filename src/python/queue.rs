@@ -4,22 +4,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTimeoutError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 
 use super::CLOCK;
 use super::attempt::Attempt;
 use super::convert::{count, datetime, duration_ms, integer, json, lease_ms, positive, seconds, text};
-use super::drain::Drain;
+use super::crew::Crew;
 use super::ending;
 use super::item::{Details, Item, Unique, group as group_name, new_item};
+use super::leaving::{self, Native, Token};
 use super::lock::Lock;
-use super::retry::Retry;
+use super::schedule::Schedule;
+use super::settings;
 use crate::error::Error;
 use crate::item::{Counts, NewItem, OnDuplicate, Status};
 use crate::outcome::Settled;
-use crate::queue::{self, Claim, Durability, Filter, From, Held, Options};
+use crate::queue::{self, Claim, Durability, Filter, From, Held, Options, Plan};
+use crate::schedule::Timing;
+use crate::settings::Settings;
 use crate::sqlite::Statement;
 use crate::sync::Mutex;
 
@@ -34,8 +38,10 @@ pub struct Queue {
 impl Queue {
     #[new]
     #[pyo3(signature = (path, name = "ingest", *, lease = None, max_retries = None, retry = None, durability = "full",
-                        max_bytes = None, busy_timeout = None, worker = None, group_limit = None, max_pending = None),
-           text_signature = "(path, name='ingest', *, lease=60.0, max_retries=3, retry=None, durability='full', max_bytes=67108864, busy_timeout=30.0, worker=None, group_limit=None, max_pending=None)")]
+                        max_bytes = None, busy_timeout = None, worker = None, group_limit = None, max_pending = None,
+                        rate = None, group_rate = None, keep_for = None, keep_last = None, keep_failed_for = None,
+                        keep_content = None),
+           text_signature = "(path, name='ingest', *, lease=None, max_retries=None, retry=None, durability='full', max_bytes=None, busy_timeout=30.0, worker=None, group_limit=None, max_pending=None, rate=None, group_rate=None, keep_for=None, keep_last=None, keep_failed_for=None, keep_content=None)")]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -43,13 +49,19 @@ impl Queue {
         name: &str,
         lease: Arg,
         max_retries: Arg,
-        retry: Option<Retry>,
+        retry: Arg,
         durability: &str,
         max_bytes: Arg,
         busy_timeout: Arg,
         worker: Arg,
         group_limit: Arg,
         max_pending: Arg,
+        rate: Arg,
+        group_rate: Arg,
+        keep_for: Arg,
+        keep_last: Arg,
+        keep_failed_for: Arg,
+        keep_content: Arg,
     ) -> PyResult<Self> {
         let standard = Options::default();
         let durability = match durability {
@@ -59,22 +71,36 @@ impl Queue {
                 return Err(PyValueError::new_err(format!("durability must be 'full' or 'normal', not {other:?}")));
             }
         };
+        let given = [
+            ("lease", lease),
+            ("max_retries", max_retries),
+            ("retry", retry),
+            ("max_bytes", max_bytes),
+            ("group_limit", group_limit),
+            ("max_pending", max_pending),
+            ("rate", rate),
+            ("group_rate", group_rate),
+            ("keep_for", keep_for),
+            ("keep_last", keep_last),
+            ("keep_failed_for", keep_failed_for),
+            ("keep_content", keep_content),
+        ];
+        let mut settings = Settings::default();
+        for (name, value) in given {
+            if let Some(value) = value {
+                settings::read(&mut settings, name, value)?;
+            }
+        }
         let options = Options {
             name: name.to_owned(),
-            lease_ms: lease.map_or(Ok(standard.lease_ms), |lease| lease_ms("lease", lease))?,
-            max_retries: max_retries.map_or(Ok(standard.max_retries), |max| count("max_retries", max))?,
-            retry: retry.map(|retry| retry.policy),
+            settings,
             durability,
-            max_bytes: max_bytes
-                .map_or(Ok(standard.max_bytes), |max| positive("max_bytes", max).map(|max| max as usize))?,
             patience: busy_timeout.map_or(Ok(standard.patience), |limit| patience("busy_timeout", limit))?,
             interrupted: super::signals::interrupted,
             worker: text("worker", worker)?,
-            group_limit: group_limit.map(|limit| positive("group_limit", limit)).transpose()?,
-            max_pending: max_pending.map(|max| positive("max_pending", max).map(i64::from)).transpose()?,
             clock: CLOCK.clone(),
         };
-        Ok(Self { core: py.detach(|| queue::Queue::open(&path, options))? })
+        Ok(Self { core: py.native(|| queue::Queue::open(&path, options))? })
     }
 
     #[getter]
@@ -89,19 +115,35 @@ impl Queue {
 
     #[getter]
     fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let options = self.core.options();
-        let patience = options.patience;
-        let dict = PyDict::new(py);
-        dict.set_item("lease", options.lease_ms as f64 / 1000.0)?;
-        dict.set_item("max_retries", options.max_retries)?;
-        dict.set_item("retry", options.retry.clone().map(|policy| Retry { policy }))?;
-        dict.set_item("durability", if options.durability == Durability::Full { "full" } else { "normal" })?;
-        dict.set_item("max_bytes", options.max_bytes)?;
-        dict.set_item("busy_timeout", if patience == Duration::MAX { f64::INFINITY } else { patience.as_secs_f64() })?;
-        dict.set_item("worker", options.worker.as_deref())?;
-        dict.set_item("group_limit", options.group_limit)?;
-        dict.set_item("max_pending", options.max_pending)?;
-        Ok(dict)
+        let settings = py.native(|| self.core.latest_settings());
+        let settings = Settings {
+            lease_ms: Some(settings.lease_ms()),
+            max_retries: Some(settings.max_retries()),
+            max_bytes: Some(settings.max_bytes()),
+            keep_content: Some(settings.keeps_content()),
+            ..settings
+        };
+        self.describe(py, &settings)
+    }
+
+    #[getter]
+    fn _given<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.describe(py, &self.core.given())
+    }
+
+    #[pyo3(signature = (**settings))]
+    fn configure(&self, py: Python<'_>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        let mut set = Settings::default();
+        let mut forgotten = Vec::new();
+        for (name, value) in settings.into_iter().flatten() {
+            let name: String = name.extract()?;
+            if value.is_none() && Settings::default().forget(&name) {
+                forgotten.push(name);
+            } else if value.is_none() || !settings::read(&mut set, &name, &value)? {
+                return Err(PyTypeError::new_err(format!("configure has no setting {name:?}")));
+            }
+        }
+        Ok(py.native(|| self.core.configure(&set, &forgotten))?)
     }
 
     #[getter]
@@ -112,12 +154,11 @@ impl Queue {
     #[pyo3(signature = (content, *, project = None, source_path = None, doc_date = None, priority = None, delay = None,
                         run_at = None, max_retries = None, headers = None, group = None, key = None, key_ttl = None,
                         on_duplicate = None,
-                        connection = None, wait = None),
-           text_signature = "($self, content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None, group=None, key=None, key_ttl=None, on_duplicate='return', connection=None, wait=0.0)")]
+                        connection = None, wait = None, spawn = None),
+           text_signature = "($self, content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None, group=None, key=None, key_ttl=None, on_duplicate='return', connection=None, wait=0.0, spawn=None)")]
     #[allow(clippy::too_many_arguments)]
     fn enqueue(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Self>,
         content: &Bound<'_, PyAny>,
         project: Arg,
         source_path: Arg,
@@ -133,19 +174,28 @@ impl Queue {
         on_duplicate: Arg,
         connection: Arg,
         wait: Arg,
+        spawn: Arg,
     ) -> PyResult<i64> {
+        let (py, queue) = (slf.py(), slf.get());
         let unique = Unique { key, key_ttl, on_duplicate };
         let details =
             Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
-        let item = details.read(content, self.core.options().max_bytes)?;
-        match connection {
-            None => Ok(self.put(py, vec![item], wait)?[0]),
-            Some(connection) => self.enqueue_on(py, connection, item),
+        let item = details.read(content, queue.core.settings().settings.max_bytes())?;
+        check_spawn(py, spawn)?;
+        if connection.is_some() && spawn.is_some() {
+            let said = "a worker cannot see your open transaction; call spawn_worker after your commit";
+            return Err(PyValueError::new_err(said));
         }
+        let id = match connection {
+            None => queue.put(py, vec![item], wait)?[0],
+            Some(connection) => queue.enqueue_on(py, connection, item)?,
+        };
+        spawn_worker(slf, spawn)?;
+        Ok(id)
     }
 
-    #[pyo3(signature = (items, *, wait = None), text_signature = "($self, items, *, wait=0.0)")]
-    fn enqueue_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>, wait: Arg) -> PyResult<Vec<i64>> {
+    #[pyo3(signature = (items, *, wait = None, spawn = None), text_signature = "($self, items, *, wait=0.0, spawn=None)")]
+    fn enqueue_many(slf: &Bound<'_, Self>, items: &Bound<'_, PyAny>, wait: Arg, spawn: Arg) -> PyResult<Vec<i64>> {
         // These are iterable too, and would become one item a letter, byte or key.
         if items.is_instance_of::<PyString>()
             || items.is_instance_of::<PyBytes>()
@@ -154,16 +204,39 @@ impl Queue {
         {
             return Err(PyTypeError::new_err("enqueue_many takes an iterable of contents; for one use enqueue"));
         }
-        let limit = self.core.options().max_bytes;
+        let limit = slf.get().core.settings().settings.max_bytes();
         let items = items.try_iter()?.map(|item| new_item(&item?, limit)).collect::<PyResult<Vec<_>>>()?;
-        self.put(py, items, wait)
+        check_spawn(slf.py(), spawn)?;
+        let ids = slf.get().put(slf.py(), items, wait)?;
+        spawn_worker(slf, spawn)?;
+        Ok(ids)
     }
 
     #[pyo3(signature = (*, wait = None, lease = None, group = None),
            text_signature = "($self, *, wait=0.0, lease=None, group=None)")]
     fn claim(&self, py: Python<'_>, wait: Arg, lease: Arg, group: Arg) -> PyResult<Option<Item>> {
         let from = group_name(group)?.map_or(From::Queue, From::Group);
-        Ok(self.take(py, 1, from, wait, lease)?.pop())
+        Ok(self.take(py, 1, from, wait, lease, None)?.pop())
+    }
+
+    #[pyo3(signature = (limit, kind, wait, lease, group, token, /))]
+    #[allow(clippy::too_many_arguments)]
+    fn _claim(
+        &self,
+        py: Python<'_>,
+        limit: &Bound<'_, PyAny>,
+        kind: &str,
+        wait: Arg,
+        lease: Arg,
+        group: Arg,
+        token: &Token,
+    ) -> PyResult<Vec<Item>> {
+        let (limit, from) = match (kind, group_name(group)?) {
+            ("group", _) => (usize::MAX, From::WholeGroup),
+            (_, Some(group)) => (positive("limit", limit)? as usize, From::Group(group)),
+            _ => (positive("limit", limit)? as usize, From::Queue),
+        };
+        self.take(py, limit, from, wait, lease, Some(token))
     }
 
     #[pyo3(signature = (limit, *, wait = None, lease = None, group = None),
@@ -177,20 +250,20 @@ impl Queue {
         group: Arg,
     ) -> PyResult<Vec<Item>> {
         let from = group_name(group)?.map_or(From::Queue, From::Group);
-        self.take(py, positive("limit", limit)? as usize, from, wait, lease)
+        self.take(py, positive("limit", limit)? as usize, from, wait, lease, None)
     }
 
     #[pyo3(signature = (*, wait = None, lease = None), text_signature = "($self, *, wait=0.0, lease=None)")]
     fn claim_group(&self, py: Python<'_>, wait: Arg, lease: Arg) -> PyResult<Vec<Item>> {
-        self.take(py, usize::MAX, From::WholeGroup, wait, lease)
+        self.take(py, usize::MAX, From::WholeGroup, wait, lease, None)
     }
 
     #[pyo3(signature = (item, result = None))]
     fn mark_done(&self, py: Python<'_>, item: &Item, result: Arg) -> PyResult<bool> {
         let held = item.held()?;
-        let limit = self.core.options().max_bytes;
+        let limit = self.core.settings().settings.max_bytes();
         let result = result.map(|result| json("the result", result, limit)).transpose()?;
-        Ok(py.detach(|| self.core.mark_done(held, result))?)
+        Ok(py.native(|| self.core.mark_done(held, result))?)
     }
 
     #[pyo3(signature = (items))]
@@ -200,7 +273,7 @@ impl Queue {
             .map(|item| item?.cast_into::<Item>().map_err(PyErr::from))
             .collect::<PyResult<Vec<_>>>()?;
         let held = items.iter().map(|item| Ok(&**item.get().held()?)).collect::<PyResult<Vec<&Held>>>()?;
-        Ok(py.detach(|| self.core.mark_done_many(&held))?)
+        Ok(py.native(|| self.core.mark_done_many(&held))?)
     }
 
     #[pyo3(signature = (item, error, retry_in = None, give_up = false))]
@@ -215,21 +288,21 @@ impl Queue {
         let held = item.held()?;
         let retry_in = retry_in.map(|delay| duration_ms("retry_in", delay)).transpose()?;
         let ending = ending::of_failure(py, error, retry_in, give_up)?;
-        Ok(py.detach(|| self.core.finish(held, ending))? != Settled::Lost)
+        Ok(py.native(|| self.core.finish(held, ending))? != Settled::Lost)
     }
 
     #[pyo3(signature = (item, delay = None), text_signature = "($self, item, delay=0.0)")]
     fn release(&self, py: Python<'_>, item: &Item, delay: Arg) -> PyResult<bool> {
         let held = item.held()?;
         let delay = delay.map_or(Ok(0), |delay| duration_ms("delay", delay))?;
-        Ok(py.detach(|| self.core.release(held, delay))?)
+        Ok(py.native(|| self.core.release(held, delay))?)
     }
 
     #[pyo3(signature = (item, seconds))]
     fn extend(&self, py: Python<'_>, item: &Item, seconds: &Bound<'_, PyAny>) -> PyResult<bool> {
         let held = item.held()?;
         let lease_ms = lease_ms("the lease", seconds)?;
-        Ok(py.detach(|| self.core.extend(held, lease_ms))?)
+        Ok(py.native(|| self.core.extend(held, lease_ms))?)
     }
 
     #[pyo3(signature = (max_retries = None, *, delay = None),
@@ -237,41 +310,41 @@ impl Queue {
     fn retry_failed(&self, py: Python<'_>, max_retries: Arg, delay: Arg) -> PyResult<usize> {
         let max_retries = max_retries.map(|max| count("max_retries", max)).transpose()?;
         let delay = delay.map_or(Ok(0), |delay| duration_ms("delay", delay))?;
-        Ok(py.detach(|| self.core.retry_failed(max_retries, delay))?)
+        Ok(py.native(|| self.core.retry_failed(max_retries, delay))?)
     }
 
     #[pyo3(signature = (id))]
     fn replay(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
         let id = integer("id", id)?;
-        Ok(py.detach(|| self.core.replay(id))?)
+        Ok(py.native(|| self.core.replay(id))?)
     }
 
     #[pyo3(signature = (id))]
     fn run_now(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let id = integer("id", id)?;
-        Ok(py.detach(|| self.core.run_now(id))?)
+        Ok(py.native(|| self.core.run_now(id))?)
     }
 
     #[pyo3(signature = (id))]
     fn cancel(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let id = integer("id", id)?;
-        Ok(py.detach(|| self.core.cancel(id))?)
+        Ok(py.native(|| self.core.cancel(id))?)
     }
 
     #[pyo3(signature = (status = "failed"))]
     fn purge(&self, py: Python<'_>, status: &str) -> PyResult<usize> {
         let status = parse_status(status)?;
-        Ok(py.detach(|| self.core.purge(status))?)
+        Ok(py.native(|| self.core.purge(status))?)
     }
 
     #[pyo3(signature = (older_than, *, status = "done"))]
     fn prune(&self, py: Python<'_>, older_than: &Bound<'_, PyAny>, status: &str) -> PyResult<usize> {
         let (status, age_ms) = (parse_status(status)?, duration_ms("older_than", older_than)?);
-        Ok(py.detach(|| self.core.prune(status, age_ms))?)
+        Ok(py.native(|| self.core.prune(status, age_ms))?)
     }
 
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.detach(|| self.core.compact())?)
+        Ok(py.native(|| self.core.compact())?)
     }
 
     #[pyo3(signature = (name, *, ttl = None, wait = None), text_signature = "($self, name, *, ttl=30.0, wait=0.0)")]
@@ -286,7 +359,7 @@ impl Queue {
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = py.detach(|| self.core.stats())?;
+        let stats = py.native(|| self.core.stats())?;
         let dict = PyDict::new(py);
         dict.set_item("counts", counts_dict(py, stats.counts)?)?;
         dict.set_item("oldest_pending_age", stats.oldest_pending_ms.map(|ms| ms as f64 / 1000.0))?;
@@ -298,27 +371,27 @@ impl Queue {
     }
 
     fn pause(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(py.detach(|| self.core.pause())?)
+        Ok(py.native(|| self.core.pause())?)
     }
 
     fn resume(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(py.detach(|| self.core.resume())?)
+        Ok(py.native(|| self.core.resume())?)
     }
 
     #[getter]
     fn paused(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(py.detach(|| self.core.is_paused())?)
+        Ok(py.native(|| self.core.is_paused())?)
     }
 
     #[pyo3(signature = (id))]
     fn history(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Vec<Attempt>> {
         let id = integer("id", id)?;
-        Ok(py.detach(|| self.core.history(id))?.into_iter().map(Attempt).collect())
+        Ok(py.native(|| self.core.history(id))?.into_iter().map(Attempt).collect())
     }
 
     fn group_counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        for counts in py.detach(|| self.core.group_counts())? {
+        for counts in py.native(|| self.core.group_counts())? {
             let of_group = PyDict::new(py);
             of_group.set_item("pending", counts.pending)?;
             of_group.set_item("processing", counts.processing)?;
@@ -330,13 +403,13 @@ impl Queue {
     #[pyo3(signature = (id))]
     fn retry(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let id = integer("id", id)?;
-        Ok(py.detach(|| self.core.retry(id))?)
+        Ok(py.native(|| self.core.retry(id))?)
     }
 
     #[pyo3(signature = (id))]
     fn delete(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let id = integer("id", id)?;
-        Ok(py.detach(|| self.core.delete(id))?)
+        Ok(py.native(|| self.core.delete(id))?)
     }
 
     #[pyo3(signature = (id = None, *, key = None))]
@@ -344,21 +417,23 @@ impl Queue {
         let found = match (id, text("key", key)?) {
             (Some(id), None) => {
                 let id = integer("id", id)?;
-                py.detach(|| self.core.get(id))?
+                py.native(|| self.core.get(id))?
             }
-            (None, Some(key)) => py.detach(|| self.core.get_by_key(&key))?,
+            (None, Some(key)) => py.native(|| self.core.get_by_key(&key))?,
             _ => return Err(PyTypeError::new_err("get takes an id or a key")),
         };
         Ok(found.map(Item::read))
     }
 
-    #[pyo3(signature = (status = None, *, project = None, limit = None, after = None, newest_first = false),
-           text_signature = "($self, status=None, *, project=None, limit=50, after=None, newest_first=False)")]
+    #[pyo3(signature = (status = None, *, project = None, group = None, limit = None, after = None, newest_first = false),
+           text_signature = "($self, status=None, *, project=None, group=None, limit=50, after=None, newest_first=False)")]
+    #[allow(clippy::too_many_arguments)]
     fn items(
         &self,
         py: Python<'_>,
         status: Option<&str>,
         project: Arg,
+        group: Arg,
         limit: Arg,
         after: Arg,
         newest_first: bool,
@@ -367,53 +442,164 @@ impl Queue {
         let filter = Filter {
             status,
             project: text("project", project)?,
+            group: group_name(group)?,
             after: after.map(|after| integer("after", after)).transpose()?,
             limit: limit.map_or(Ok(50), |limit| positive("limit", limit))? as usize,
             newest_first,
         };
-        Ok(py.detach(|| self.core.items(&filter))?.into_iter().map(Item::read).collect())
+        Ok(py.native(|| self.core.items(&filter))?.into_iter().map(Item::read).collect())
     }
 
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counts = py.detach(|| self.core.counts())?;
+        let counts = py.native(|| self.core.counts())?;
         counts_dict(py, counts)
     }
 
     fn pending(&self, py: Python<'_>) -> PyResult<i64> {
-        Ok(py.detach(|| self.core.pending())?)
+        Ok(py.native(|| self.core.pending())?)
     }
 
     #[pyo3(signature = (limit = None), text_signature = "($self, limit=5)")]
     fn failures(&self, py: Python<'_>, limit: Arg) -> PyResult<Vec<Item>> {
         let limit = limit.map_or(Ok(5), |limit| positive("limit", limit))? as usize;
-        Ok(py.detach(|| self.core.failures(limit))?.into_iter().map(Item::read).collect())
+        Ok(py.native(|| self.core.failures(limit))?.into_iter().map(Item::read).collect())
     }
 
     #[pyo3(signature = (ttl = None), text_signature = "($self, ttl=60.0)")]
     fn acquire_worker_lease(&self, py: Python<'_>, ttl: Arg) -> PyResult<bool> {
         let ttl_ms = ttl_ms(ttl)?;
-        Ok(py.detach(|| self.core.acquire_worker_lease(ttl_ms))?)
+        Ok(py.native(|| self.core.acquire_worker_lease(ttl_ms))?)
     }
 
     fn refresh_worker_lease(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(py.detach(|| self.core.refresh_worker_lease())?)
+        Ok(py.native(|| self.core.refresh_worker_lease())?)
     }
 
     fn release_worker_lease(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(py.detach(|| self.core.release_worker_lease())?)
+        Ok(py.native(|| self.core.release_worker_lease())?)
     }
 
     fn worker_is_alive(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(py.detach(|| self.core.worker_is_alive())?)
+        Ok(py.native(|| self.core.worker_is_alive())?)
     }
 
-    #[pyo3(signature = (ttl = None), text_signature = "($self, ttl=60.0)")]
-    fn _begin_drain(&self, py: Python<'_>, ttl: Arg) -> PyResult<Option<Drain>> {
-        Drain::begin(py, &self.core, ttl_ms(ttl)?)
+    #[pyo3(signature = (name, content, *, cron = None, every = None, tz = None, project = None, source_path = None,
+                        doc_date = None, priority = None, max_retries = None, headers = None, group = None, key = None),
+           text_signature = "($self, name, content, *, cron=None, every=None, tz='UTC', project=None, source_path=None, doc_date=None, priority=0, max_retries=None, headers=None, group=None, key=None)")]
+    #[allow(clippy::too_many_arguments)]
+    fn schedule(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        content: &Bound<'_, PyAny>,
+        cron: Arg,
+        every: Arg,
+        tz: Arg,
+        project: Arg,
+        source_path: Arg,
+        doc_date: Arg,
+        priority: Arg,
+        max_retries: Arg,
+        headers: Arg,
+        group: Arg,
+        key: Arg,
+    ) -> PyResult<Schedule> {
+        let unique = Unique { key, key_ttl: None, on_duplicate: None };
+        let (delay, run_at) = (None, None);
+        let details =
+            Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
+        let item = details.read(content, self.core.settings().settings.max_bytes())?;
+        let tz = text("tz", tz)?;
+        let timing = match (text("cron", cron)?, every) {
+            (Some(pattern), None) => Timing::Cron { pattern, tz: tz.unwrap_or_else(|| "UTC".into()) },
+            (None, Some(every)) if tz.as_deref().is_none_or(|tz| tz == "UTC") => {
+                Timing::Every(lease_ms("every", every)?)
+            }
+            (None, Some(_)) => return Err(PyValueError::new_err("tz says how to read cron; every needs none")),
+            _ => return Err(PyValueError::new_err("give cron or every")),
+        };
+        Ok(Schedule(py.native(|| self.core.schedule(name, timing, item))?))
+    }
+
+    fn schedules(&self, py: Python<'_>) -> PyResult<Vec<Schedule>> {
+        Ok(py.native(|| self.core.schedules())?.into_iter().map(Schedule).collect())
+    }
+
+    #[pyo3(signature = (name))]
+    fn unschedule(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        Ok(py.native(|| self.core.unschedule(name))?)
+    }
+
+    #[pyo3(signature = (id, timeout = None), text_signature = "($self, id, timeout=None)")]
+    fn wait(&self, py: Python<'_>, id: &Bound<'_, PyAny>, timeout: Arg) -> PyResult<Item> {
+        self._wait_for(py, id, timeout, &Token::default())
+    }
+
+    #[pyo3(signature = (id, timeout, token, /))]
+    fn _wait_for(&self, py: Python<'_>, id: &Bound<'_, PyAny>, timeout: Arg, token: &Token) -> PyResult<Item> {
+        let id = integer("id", id)?;
+        let limit = timeout.map_or(Ok(Duration::MAX), |timeout| patience("timeout", timeout))?;
+        let started = Instant::now();
+        let mut waiting = py.native(|| self.core.wait_for_ending())?;
+        loop {
+            let left = limit.saturating_sub(started.elapsed());
+            if let Some(item) = py.native(|| self.core.ended_or_sleep(&mut waiting, id, left))? {
+                return Ok(Item::read(item));
+            }
+            if left.is_zero() || token.is_cancelled() {
+                return Err(PyTimeoutError::new_err(format!("item {id} has not ended within {limit:?}")));
+            }
+            py.check_signals()?;
+            leaving::check(py)?;
+        }
+    }
+
+    #[pyo3(signature = (seconds, /))]
+    fn _announce_worker(&self, py: Python<'_>, seconds: f64) -> PyResult<Option<String>> {
+        let ttl_ms = crate::clock::millis("seconds", seconds)?;
+        Ok(py.native(|| self.core.announce_worker(ttl_ms))?)
+    }
+
+    #[pyo3(signature = (announcement, /))]
+    fn _withdraw_worker(&self, py: Python<'_>, announcement: &str) -> PyResult<bool> {
+        Ok(py.native(|| self.core.withdraw_worker(announcement))?)
+    }
+
+    fn tend(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.native(|| self.core.tend())?)
+    }
+
+    #[pyo3(signature = (others, *, slots, exclusive, stays, linger, limit, whole_groups, max_runtime, ttl))]
+    #[allow(clippy::too_many_arguments)]
+    fn _begin_crew(
+        &self,
+        py: Python<'_>,
+        others: Vec<Bound<'_, Queue>>,
+        slots: &Bound<'_, PyAny>,
+        exclusive: bool,
+        stays: bool,
+        linger: &Bound<'_, PyAny>,
+        limit: Arg,
+        whole_groups: bool,
+        max_runtime: Arg,
+        ttl: Arg,
+    ) -> PyResult<Option<Crew>> {
+        let plan = Plan {
+            slots: positive("concurrency", slots)? as usize,
+            exclusive,
+            stays,
+            linger_ms: duration_ms("linger", linger)?,
+            limit: limit.map(|limit| positive("limit", limit).map(u64::from)).transpose()?,
+            whole_groups,
+            max_runtime: max_runtime.map(|longest| patience("max_runtime", longest)).transpose()?,
+            ttl_ms: ttl_ms(ttl)?,
+        };
+        let queues = std::iter::once(self.core.clone()).chain(others.iter().map(|other| other.get().core.clone()));
+        Crew::begin(py, queues.collect(), plan)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.detach(|| self.core.close())?)
+        Ok(py.native(|| self.core.close())?)
     }
 }
 
@@ -422,17 +608,19 @@ impl Queue {
     fn put(&self, py: Python<'_>, items: Vec<NewItem>, wait: Arg) -> PyResult<Vec<i64>> {
         let wait = wait.map_or(Ok(Duration::ZERO), |wait| patience("wait", wait))?;
         if wait.is_zero() {
-            return Ok(py.detach(|| self.core.enqueue_many(items))?);
+            return Ok(py.native(|| self.core.enqueue_many(items))?);
         }
         let started = Instant::now();
+        let mut waiting = py.native(|| self.core.wait_for_work())?;
         loop {
-            match py.detach(|| self.core.enqueue_many(items.clone())) {
+            match py.native(|| self.core.enqueue_many(items.clone())) {
                 Err(Error::Full { .. }) if started.elapsed() < wait => {}
                 outcome => return Ok(outcome?),
             }
             let left = wait.saturating_sub(started.elapsed());
-            py.detach(|| self.core.nap(left))?;
+            py.native(|| self.core.sleep(&mut waiting, left))?;
             py.check_signals()?;
+            leaving::check(py)?;
         }
     }
 
@@ -460,28 +648,60 @@ impl Queue {
         py.import("membox_queue.own_transaction")?.getattr("enqueue")?.call1(arguments)?.extract()
     }
 
-    fn take(&self, py: Python<'_>, limit: usize, from: From, wait: Arg, lease: Arg) -> PyResult<Vec<Item>> {
+    fn take(
+        &self,
+        py: Python<'_>,
+        limit: usize,
+        from: From,
+        wait: Arg,
+        lease: Arg,
+        token: Option<&Token>,
+    ) -> PyResult<Vec<Item>> {
         let how = Claim { limit, from, lease_ms: lease.map(|lease| lease_ms("lease", lease)).transpose()? };
         let wait = wait.map(|wait| patience("wait", wait)).transpose()?;
         let held = match wait {
-            None | Some(Duration::ZERO) => py.detach(|| self.core.claim(&how))?,
-            Some(wait) => self.wait_and_take(py, &how, wait)?,
+            None | Some(Duration::ZERO) => py.native(|| self.core.claim(&how))?,
+            Some(wait) => self.wait_and_take(py, &how, wait, token)?,
         };
         Ok(held.into_iter().map(|held| Item::claimed(Arc::new(held), self.core.clone())).collect())
     }
 
     /// Short sleeps without the GIL, and a look at Python's signals between them.
-    fn wait_and_take(&self, py: Python<'_>, how: &Claim, wait: Duration) -> PyResult<Vec<Held>> {
+    fn wait_and_take(&self, py: Python<'_>, how: &Claim, wait: Duration, token: Option<&Token>) -> PyResult<Vec<Held>> {
         let started = Instant::now();
+        let mut waiting = py.native(|| self.core.wait_for_work())?;
         loop {
+            leaving::check(py)?;
             let left = wait.saturating_sub(started.elapsed());
-            let held = py.detach(|| self.core.claim_or_nap(how, left))?;
-            if !held.is_empty() || left.is_zero() {
+            let held = py.native(|| self.core.claim_or_sleep(&mut waiting, how, left))?;
+            if !held.is_empty() || left.is_zero() || token.is_some_and(Token::is_cancelled) {
                 return Ok(held);
             }
             py.check_signals()?;
         }
     }
+
+    fn describe<'py>(&self, py: Python<'py>, settings: &Settings) -> PyResult<Bound<'py, PyDict>> {
+        let options = self.core.options();
+        let patience = options.patience;
+        let dict = PyDict::new(py);
+        dict.set_item("durability", if options.durability == Durability::Full { "full" } else { "normal" })?;
+        dict.set_item("busy_timeout", if patience == Duration::MAX { f64::INFINITY } else { patience.as_secs_f64() })?;
+        dict.set_item("worker", options.worker.as_deref())?;
+        settings::write(&dict, settings)?;
+        Ok(dict)
+    }
+}
+
+/// Refuses a handler that no worker could import, before anything is written.
+fn check_spawn(py: Python<'_>, handler: Arg) -> PyResult<()> {
+    let Some(handler) = handler else { return Ok(()) };
+    py.import("membox_queue.worker")?.call_method1("check_handler", (handler,)).map(drop)
+}
+
+/// What `spawn=` asks for, once the items are there.
+fn spawn_worker(queue: &Bound<'_, Queue>, handler: Arg) -> PyResult<()> {
+    handler.map_or(Ok(()), |handler| queue.call_method1("spawn_worker", (handler,)).map(drop))
 }
 
 /// A time to wait; `inf` means without end.

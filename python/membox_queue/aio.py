@@ -1,0 +1,492 @@
+"""AsyncQueue: the same verbs, awaitable; SQLite never runs in the event loop's thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import inspect
+import math
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from membox_queue import _native
+from membox_queue.drain import LONG_SLICE, DrainReport, Plan, Shift
+from membox_queue.errors import QueueClosedError, QueueError
+from membox_queue.queue import Queue
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+    from types import TracebackType
+    from typing import Self
+
+    from membox_queue.drain import Handler
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+THREADS = 32
+"""Verbs of one queue that may be under way at once."""
+WAITS = 4096
+"""Waits of one queue that may be under way at once."""
+
+
+class AsyncItem:
+    """A claimed item in asyncio; `async with item:` ends the claim as `with item:` does.
+
+    Everything that `Item` knows can be read here too, but for what asks the file: `lost` says what is known so far, and
+    `is_lost`, `is_cancelled`, `check` and `set_progress` are awaited.
+    """
+
+    def __init__(self, item: _native.Item, run: Callable[..., Coroutine[Any, Any, Any]]) -> None:
+        self._item = item
+        self._run = run
+        self._is_kept = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("cancelled", "__enter__", "__exit__"):
+            raise AttributeError(
+                f"{name} would ask the file in the event loop's thread; await item.is_{name}() instead"
+            )
+        return getattr(self._item, name)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the claim is known to be gone."""
+        return self._item._known_lost
+
+    async def is_lost(self) -> bool:
+        """Whether the claim is gone, asked of the file."""
+        return bool(await self._run(getattr, self._item, "lost"))
+
+    async def is_cancelled(self) -> bool:
+        """Whether the item was cancelled, asked of the file."""
+        return bool(await self._run(getattr, self._item, "cancelled"))
+
+    async def check(self) -> None:
+        """Raise `StaleClaimError` if the claim is gone or the item was cancelled."""
+        await self._run(self._item.check)
+
+    async def set_progress(self, fraction: float, note: str | None = None) -> bool:
+        """Note how far the work is; False when the claim was lost."""
+        return bool(await self._run(self._item.set_progress, fraction, note))
+
+    async def _keep(self) -> None:
+        """Let a native thread renew the claim from now on."""
+        if not self._is_kept:
+            await self._run(self._item.__enter__)
+            self._is_kept = True
+
+    async def __aenter__(self) -> Self:
+        await self._keep()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._run(self._item.__exit__, kind, error, None)
+
+    def __repr__(self) -> str:
+        return repr(self._item)
+
+
+class AsyncLock:
+    """A named lock in asyncio; entering it raises `QueueBusyError` while somebody else holds it."""
+
+    def __init__(self, queue: AsyncQueue, name: str, ttl: float, wait: float) -> None:
+        self._queue = queue
+        self._make = functools.partial(Queue.lock, name=name, ttl=ttl, wait=wait)
+        self._lock: _native.Lock | None = None
+
+    async def __aenter__(self) -> Self:
+        lock = await self._queue._call(self._make)
+        # A wait for it is a wait: it has a thread of its own, and what it got is given back when we are cancelled.
+        entering = self._queue._submit(self._queue._waits, lock.__enter__)
+        try:
+            await asyncio.shield(entering)
+        except asyncio.CancelledError:
+            with contextlib.suppress(QueueError):
+                await outlast(entering)
+                await outlast(self._queue._run_in_thread(lock.release))
+            raise
+        self._lock = lock
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            await self._queue._run_in_thread(lock.__exit__, kind, error, None)
+
+    @property
+    def lost(self) -> bool:
+        """Whether somebody else has taken it over."""
+        return self._lock is not None and self._lock.lost
+
+
+def verb(method: Callable[Concatenate[Queue, P], T]) -> Callable[Concatenate[AsyncQueue, P], Coroutine[Any, Any, T]]:
+    """Turn a verb of `Queue` into one that is awaited."""
+
+    @functools.wraps(method)
+    async def awaited(self: AsyncQueue, /, *arguments: P.args, **options: P.kwargs) -> T:
+        return await self._call(method, *arguments, **options)
+
+    return awaited
+
+
+class AsyncQueue:
+    """A `Queue` for asyncio: the same arguments, the same verbs, each awaited.
+
+    Nothing touches the file before the first await. The event loop is never blocked by SQLite, and no signal handler is
+    installed. Cancelling a wait or a loop gives its items back before `CancelledError` leaves.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], name: str = "ingest", **options: Any) -> None:
+        self._open = functools.partial(Queue, path, name, **options)
+        self._queue: Queue | None = None
+        self._opening = asyncio.Lock()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="membox-queue-async")
+        # Those who wait do not keep the others from their turn.
+        self._waits = ThreadPoolExecutor(WAITS, thread_name_prefix="membox-queue-wait")
+        self._loops: set[Loop] = set()
+        self._is_closed = False
+
+    enqueue = verb(Queue.enqueue)
+    enqueue_many = verb(Queue.enqueue_many)
+    mark_failed = verb(Queue.mark_failed)
+    mark_done = verb(Queue.mark_done)
+    release = verb(Queue.release)
+    extend = verb(Queue.extend)
+    retry_failed = verb(Queue.retry_failed)
+    retry = verb(Queue.retry)
+    replay = verb(Queue.replay)
+    run_now = verb(Queue.run_now)
+    cancel = verb(Queue.cancel)
+    delete = verb(Queue.delete)
+    purge = verb(Queue.purge)
+    prune = verb(Queue.prune)
+    compact = verb(Queue.compact)
+    tend = verb(Queue.tend)
+    get = verb(Queue.get)
+    items = verb(Queue.items)
+    counts = verb(Queue.counts)
+    group_counts = verb(Queue.group_counts)
+    pending = verb(Queue.pending)
+    failures = verb(Queue.failures)
+    history = verb(Queue.history)
+    stats = verb(Queue.stats)
+    coverage_note = verb(Queue.coverage_note)
+    pause = verb(Queue.pause)
+    resume = verb(Queue.resume)
+    schedule = verb(Queue.schedule)
+    schedules = verb(Queue.schedules)
+    unschedule = verb(Queue.unschedule)
+    spawn_worker = verb(Queue.spawn_worker)
+    acquire_worker_lease = verb(Queue.acquire_worker_lease)
+    refresh_worker_lease = verb(Queue.refresh_worker_lease)
+    release_worker_lease = verb(Queue.release_worker_lease)
+    worker_is_alive = verb(Queue.worker_is_alive)
+
+    async def enqueue_file(self, path: str | os.PathLike[str], **options: Any) -> int:
+        """Enqueue the text of a file; see `Queue.enqueue_file`."""
+        return await self._call(Queue.enqueue_file, path, **options)
+
+    async def configure(self, **settings: Any) -> None:
+        """Store settings in the file; see `Queue.configure`."""
+        await self._call(Queue.configure, **settings)
+
+    async def mark_done_many(self, items: Iterable[AsyncItem | _native.Item]) -> int:
+        """Mark claimed items done in one transaction; say how many took effect."""
+        return await self._call(Queue.mark_done_many, [plain(item) for item in items])
+
+    async def claim(
+        self, *, wait: float = 0.0, lease: float | None = None, group: str | None = None
+    ) -> AsyncItem | None:
+        """Take the next item; None when nothing is due. With `wait`, waits up to that long for one."""
+        items = await self._claim(1, "queue", wait, lease, group)
+        return items[0] if items else None
+
+    async def claim_many(
+        self, limit: int, *, wait: float = 0.0, lease: float | None = None, group: str | None = None
+    ) -> list[AsyncItem]:
+        """Take up to `limit` items in one transaction."""
+        return await self._claim(limit, "queue", wait, lease, group)
+
+    async def claim_group(self, *, wait: float = 0.0, lease: float | None = None) -> list[AsyncItem]:
+        """Take everything pending of one group of which nothing is in work, in order."""
+        return await self._claim(1, "group", wait, lease, None)
+
+    def lock(self, name: str, *, ttl: float = 30.0, wait: float = 0.0) -> AsyncLock:
+        """A lock of the whole file by its name: `async with queue.lock("nightly"): …`."""
+        return AsyncLock(self, name, ttl, wait)
+
+    async def wait(self, id: int, timeout: float | None = None) -> _native.Item:
+        """Wait for an item to end, and return it. Raises TimeoutError."""
+        token = _native.Token()
+        return await self._interruptible(token, Queue._wait_for, id, timeout, token)
+
+    async def __aiter__(self) -> AsyncIterator[AsyncItem]:
+        """Claim for ever; each item is renewed until `async with item:` ends it, and given back if nothing did."""
+        while True:
+            item = await self.claim(wait=math.inf)
+            if item is None:
+                continue
+            try:
+                await item._keep()
+                yield item
+            finally:
+                if not item._item._settled:
+                    await outlast(self._run_in_thread(give_back, await self._opened(), [item._item]))
+
+    async def drain(self, handler: Handler, **plan: Any) -> DrainReport:
+        """Claim and handle until nothing is due; the arguments are those of `Queue.drain`.
+
+        A coroutine function is awaited in the event loop, `concurrency` at a time; a plain one runs in a thread.
+        """
+        return await self._loop(handler, Plan(**{"exclusive": True, **plan}))
+
+    async def work(self, handler: Handler, **plan: Any) -> DrainReport:
+        """Claim and handle until `stop()` or cancellation; the arguments are those of `Queue.work`."""
+        return await self._loop(handler, Plan(stays=True, **plan))
+
+    def stop(self) -> None:
+        """End the loops that run on this object: nothing more is claimed, what runs has the grace to end."""
+        for loop in tuple(self._loops):
+            loop.stop()
+
+    async def close(self) -> None:
+        """End this object's use of the file. Closing twice is closing once."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._queue is not None:
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._queue.close)
+        self._threads.shutdown(wait=False)
+        self._waits.shutdown(wait=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _opened(self) -> Queue:
+        if self._queue is None:
+            async with self._opening:
+                if self._queue is None:
+                    self._queue = await self._run_in_thread(self._open)
+        return self._queue
+
+    async def _call(self, method: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        queue = await self._opened()
+        given = [plain(argument) for argument in arguments]
+        named = {name: plain(value) for name, value in options.items()}
+        return await self._run_in_thread(functools.partial(method, queue, *given, **named))
+
+    async def _run_in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Call something short; when we are cancelled meanwhile, what it does is done before that is told."""
+        return await settled(self._submit(self._threads, function, *arguments))
+
+    def _submit(self, threads: ThreadPoolExecutor, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
+        if self._is_closed:
+            raise QueueClosedError("this queue is closed; open a new AsyncQueue to go on")
+        return asyncio.get_running_loop().run_in_executor(threads, function, *arguments)
+
+    async def _claim(
+        self, limit: int, kind: str, wait: float, lease: float | None, group: str | None
+    ) -> list[AsyncItem]:
+        queue = await self._opened()
+        token = _native.Token()
+        claim = functools.partial(queue._claim, limit, kind, wait, lease, group, token)
+        claiming = self._submit(self._waits if wait else self._threads, claim)
+        try:
+            items = await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            token.cancel()
+            with contextlib.suppress(QueueError):
+                if items := await outlast(claiming):
+                    await outlast(self._run_in_thread(give_back, queue, items))
+            raise
+        return [AsyncItem(item, self._run_in_thread) for item in items]
+
+    async def _interruptible(self, token: _native.Token, method: Callable[..., T], *arguments: Any) -> T:
+        """Call something that may take long and can be ended by its token."""
+        queue = await self._opened()
+        waiting = self._submit(self._waits, functools.partial(method, queue, *arguments))
+        try:
+            return await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            token.cancel()
+            with contextlib.suppress(QueueError, TimeoutError):
+                await outlast(waiting)
+            raise
+
+    async def _loop(self, handler: Handler, plan: Plan) -> DrainReport:
+        shift = Shift([await self._opened()], [handler], plan)
+        loop = Loop(shift, self._run_in_thread)
+        self._loops.add(loop)
+        try:
+            return await loop.run()
+        finally:
+            self._loops.discard(loop)
+
+
+class Loop:
+    """Carries out the requests of a shift's slots, each a task of the event loop."""
+
+    def __init__(self, shift: Shift, run_in_thread: Callable[..., Coroutine[Any, Any, Any]]) -> None:
+        self.shift = shift
+        self.run_in_thread = run_in_thread
+        self.watch: asyncio.Future[None] | None = None
+        self.asked_to_stop = asyncio.Event()
+        self.events = asyncio.get_running_loop()
+        # Plain handlers, and the look-out, have threads of their own: they may take long.
+        self.threads = ThreadPoolExecutor(shift.plan.concurrency + 1, thread_name_prefix="membox-queue-handler")
+
+    def stop(self) -> None:
+        """Claim no more; what runs has the grace to end. From any thread."""
+        self.shift.stop()
+        self.events.call_soon_threadsafe(self.asked_to_stop.set)
+
+    async def run(self) -> DrainReport:
+        """Run all slots to their end; whatever ends it, what is held is given back first."""
+        shift = self.shift
+        slots: list[asyncio.Task[None]] = []
+        with shift.tell:
+            try:
+                if not await self.run_in_thread(shift.begin):
+                    return DrainReport(refused=True)
+                if shift.stop_asked:
+                    self.stop()
+                slots += [asyncio.create_task(self.live(slot)) for slot in range(shift.plan.concurrency)]
+                await self.until_done(slots)
+            finally:
+                if shift.crew is not None:
+                    shift.is_closing, shift.was_stopped = True, shift.working.stopped
+                    await outlast(self.give_back(slots))
+                self.threads.shutdown(wait=False)
+        return shift.report()
+
+    async def until_done(self, slots: list[asyncio.Task[None]]) -> None:
+        """Wait for the slots; once the shift is stopped, no longer than the grace."""
+        stop: asyncio.Task[Any] = asyncio.create_task(self.asked_to_stop.wait())
+        running: set[asyncio.Task[Any]] = set(slots)
+        try:
+            while running and not stop.done():
+                done, _ = await asyncio.wait({*running, stop}, return_when=asyncio.FIRST_COMPLETED)
+                running -= done
+                for task in done - {stop}:
+                    task.result()
+            if running:
+                done, _ = await asyncio.wait(running, timeout=self.shift.plan.grace)
+                for task in done:
+                    task.result()
+        finally:
+            stop.cancel()
+
+    async def give_back(self, slots: list[asyncio.Task[None]]) -> None:
+        """Let the slots come to rest, then give back what they held."""
+        self.shift.working.stop()
+        for task in slots:
+            task.cancel()
+        await asyncio.gather(*slots, return_exceptions=True)
+        await self.run_in_thread(self.shift.close)
+
+    async def live(self, slot: int) -> None:
+        """Carry out a slot's requests in this task."""
+        life = self.shift.life(slot)
+        answer: Any = None
+        resume: Callable[[Any], tuple[Any, ...]] = life.send
+        while True:
+            try:
+                request = resume(answer)
+            except StopIteration:
+                return
+            try:
+                answer = await self.carry_out(request)
+                resume = life.send
+            except Exception as error:
+                answer, resume = error, life.throw
+
+    async def carry_out(self, request: tuple[Any, ...]) -> Any:
+        """Do what a slot asks for."""
+        kind = request[0]
+        if kind == "handle":
+            return await self.handle(request[1], request[2])
+        if kind == "call":
+            return await self.run_in_thread(request[1], *request[2])
+        if kind == "wait":
+            return await self.wait(request[1])
+        return await asyncio.sleep(request[1])
+
+    async def handle(self, handler: Handler, argument: Any) -> tuple[Exception | None, Any]:
+        """Call a handler: one that is to be awaited in the event loop, a plain one in a thread."""
+        try:
+            if self.shift.is_async:
+                result = handler(self.wrapped(argument))
+            else:
+                # When we are cancelled the thread goes on by itself; its item is given back, what it says is refused.
+                result = await asyncio.shield(self.events.run_in_executor(self.threads, handler, argument))
+            return None, (await result) if inspect.isawaitable(result) else result
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling() > 0:
+                raise
+            failure = RuntimeError("the handler let a cancellation through that was not meant for it")
+            failure.__cause__ = error
+            return failure, None
+        except Exception as error:
+            return error, None
+
+    def wrapped(self, argument: Any) -> Any:
+        """The items as a coroutine gets them."""
+        if isinstance(argument, list):
+            return [AsyncItem(item, self.run_in_thread) for item in argument]
+        return AsyncItem(argument, self.run_in_thread)
+
+    async def wait(self, slot: int) -> bool:
+        """All idle slots wait behind one look-out."""
+        if self.watch is None or self.watch.done():
+            self.watch = self.events.run_in_executor(self.threads, look_out, self.shift, slot)
+        await asyncio.shield(self.watch)
+        return True
+
+
+def look_out(shift: Shift, slot: int) -> None:
+    """Wait in a thread until it is worth looking again, or the shift is stopped."""
+    while not shift.working.wait(slot, LONG_SLICE):
+        pass
+
+
+def give_back(queue: Queue, items: list[_native.Item]) -> None:
+    """Release items uncounted; the last of a batch first, so that each goes by itself."""
+    for item in reversed(items):
+        queue.release(item)
+
+
+def plain(argument: Any) -> Any:
+    """What the native module knows."""
+    return argument._item if isinstance(argument, AsyncItem) else argument
+
+
+async def outlast(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
+    """Wait until something is done, however often we are cancelled meanwhile; the caller raises that later."""
+    future = asyncio.ensure_future(work)
+    while not future.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([future])
+    return future.result()
+
+
+async def settled(future: asyncio.Future[T]) -> T:
+    """Wait for a thread's answer, also when we are cancelled meanwhile: what it did is done, and must be known."""
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        with contextlib.suppress(Exception):
+            await outlast(future)
+        raise

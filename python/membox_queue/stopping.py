@@ -1,0 +1,108 @@
+"""How a loop is asked to end: signals, a grace, and what happens when it is over."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+from membox_queue.errors import QueueError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+    from membox_queue import _native
+
+logger = logging.getLogger("membox_queue")
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class GraceOver(BaseException):
+    """Raised in a handler of the main thread that ran on after the grace was over; its item has been given back."""
+
+
+class Stopping:
+    """The end of one loop: asked for by `stop` or a signal, forced when the grace is over or by a second signal."""
+
+    def __init__(self, crew: _native.Crew, give_back: Callable[[], None], grace: float) -> None:
+        self.crew = crew
+        self.give_back = give_back
+        self.grace = grace
+        self.left = threading.Event()
+        self.signals = 0
+        self.is_over = False
+        self.listened: list[signal.Signals] = []
+        self.lock = threading.Lock()
+        self.timer: threading.Thread | None = None
+        self.outer: Stopping | None = None
+
+    def stop(self) -> None:
+        """Claim no more; what is still running has the grace to end."""
+        self.crew.stop()
+        if self.timer is None:
+            self.timer = threading.Thread(target=self.wait_for_end, name="membox-queue-grace", daemon=True)
+            self.timer.start()
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Handle signals while the loop runs, if this is the main thread; afterwards everything is as it was."""
+        before: dict[signal.Signals, Any] = {}
+        try:
+            if threading.current_thread() is threading.main_thread():
+                for number in SIGNALS:
+                    # Ignored on purpose (nohup), or set by something that is not Python: not ours to change.
+                    if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                        before[number] = signal.signal(number, self.on_signal)
+                        # A loop inside a handler of another: what ends this one ends that one too.
+                        outer = getattr(before[number], "__self__", None)
+                        self.outer = outer if isinstance(outer, Stopping) else None
+                self.listened = list(before)
+            yield
+        finally:
+            # From here on nobody sends a signal to end the handler; one that is on its way is taken by `on_signal`.
+            with self.lock:
+                self.listened = []
+            self.left.set()
+            self.restore(before)
+
+    def restore(self, before: dict[signal.Signals, Any]) -> None:
+        """Put the handlers back, also when the last signal comes just now."""
+        while before:
+            number, handler = before.popitem()
+            try:
+                signal.signal(number, handler)
+            except GraceOver:
+                signal.signal(number, handler)
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """The first signal asks the loop to end, the second leaves at once."""
+        if self.is_over:
+            raise GraceOver
+        self.signals += 1
+        if self.signals == 1:
+            self.stop()
+            if self.outer is not None:
+                self.outer.on_signal(number, frame)
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
+        else:
+            raise SystemExit(128 + number)
+
+    def wait_for_end(self) -> None:
+        """When the loop is not done within the grace, give back what it holds."""
+        if self.left.wait(min(self.grace, threading.TIMEOUT_MAX)):
+            return
+        try:
+            self.give_back()
+        except QueueError:
+            logger.warning("membox_queue could not give everything back; leases will", exc_info=True)
+        self.is_over = True
+        with self.lock:
+            if self.listened:
+                # Only a signal reaches a handler that sleeps or loops in the main thread.
+                signal.pthread_kill(threading.main_thread().ident or 0, self.listened[0])
+        self.left.set()

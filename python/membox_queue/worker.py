@@ -1,0 +1,241 @@
+"""Workers: one pool for several queues, and a detached process that exists only while there is work."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import math
+import os
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from membox_queue import _native
+from membox_queue.drain import DrainReport, Plan, Shift, run
+from membox_queue.errors import QueueError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from membox_queue.drain import Handler
+
+LOG_BYTES = 1 << 20
+"""A worker's log is set aside when it is larger than this."""
+STARTING = 10.0
+"""Seconds a spawned worker has to take the worker lease before another may be spawned."""
+
+
+class Worker:
+    """Serves several queues of one file with one pool.
+
+    `handlers` gives each queue its handler; queues that are not named are left alone. `concurrency` items are handled
+    at once, whichever queue they come from. `options` are those of `Queue`, by queue; what `configure` has stored
+    holds anyway. Other arguments are those of `Queue.work`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        handlers: Mapping[str, Handler],
+        *,
+        concurrency: int = 1,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+        **plan: Any,
+    ) -> None:
+        unknown = set(options or {}) - set(handlers)
+        if unknown:
+            raise ValueError(f"options for queues without a handler: {', '.join(sorted(unknown))}")
+        if not handlers:
+            raise ValueError("a worker needs at least one queue with a handler")
+        self.path = path
+        self.handlers = dict(handlers)
+        self.options = {name: dict((options or {}).get(name, {})) for name in handlers}
+        self.plan = Plan(concurrency=concurrency, stays=True, **plan)
+        self.lock = threading.Lock()
+        self.shift: Shift | None = None
+        self.thread: threading.Thread | None = None
+        self.outcome: DrainReport | BaseException | None = None
+
+    def run(self) -> DrainReport:
+        """Serve until stopped by `stop`, SIGTERM or SIGINT; say what was done."""
+        return self._serve(self._begin())
+
+    def start(self) -> None:
+        """Serve in a thread of its own; does nothing if it does already."""
+        with self.lock:
+            if self.thread is not None and self.thread.is_alive():
+                return
+            shift = self._begin_locked()
+            self.thread = threading.Thread(target=self._keep, args=(shift,), name="membox-queue-worker", daemon=True)
+            self.thread.start()
+
+    def stop(self) -> DrainReport | None:
+        """Claim no more, let what runs end within the grace, and say what was done; None if nothing was running.
+
+        From another thread than the one that serves. Afterwards it may be started again.
+        """
+        with self.lock:
+            shift, thread = self.shift, self.thread
+        if shift is not None:
+            shift.stop()
+        if thread is None:
+            return None
+        thread.join()
+        with self.lock:
+            self.thread = None
+            outcome, self.outcome = self.outcome, None
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    def _begin(self) -> Shift:
+        with self.lock:
+            return self._begin_locked()
+
+    def _begin_locked(self) -> Shift:
+        if self.shift is not None:
+            raise RuntimeError("this worker is running already")
+        queues: list[_native.Queue] = []
+        with contextlib.ExitStack() as opened:
+            for name in self.handlers:
+                queue = _native.Queue(self.path, name, **self.options[name])
+                opened.callback(queue.close)
+                queues.append(queue)
+            self.shift = Shift(queues, list(self.handlers.values()), self.plan)
+            opened.pop_all()
+        return self.shift
+
+    def _serve(self, shift: Shift) -> DrainReport:
+        try:
+            return run(shift)
+        finally:
+            with self.lock:
+                self.shift = None
+            for queue in shift.queues:
+                queue.close()
+
+    def _keep(self, shift: Shift) -> None:
+        try:
+            self.outcome = self._serve(shift)
+        except BaseException as error:
+            self.outcome = error
+
+
+def spawn(
+    queue: _native.Queue,
+    handler: str,
+    *,
+    linger: float | timedelta = 300.0,
+    concurrency: int = 1,
+    retry_failed: bool = False,
+) -> bool:
+    """See `Queue.spawn_worker`."""
+    if queue.path is None:
+        raise ValueError("an in-memory queue lives in one process; a worker needs a file")
+    check_handler(handler)
+    seconds = linger.total_seconds() if isinstance(linger, timedelta) else float(linger)
+    if not 0 <= seconds < math.inf:
+        raise ValueError(f"linger must be a number of seconds, zero or more, not {linger}")
+    if concurrency < 1:
+        raise ValueError(f"concurrency must be at least 1, not {concurrency}")
+    if queue.worker_is_alive():
+        return False
+    settings = json.dumps(encoded(queue._given))
+    command = [sys.executable, "-m", "membox_queue", "process", handler, "--db", str(queue.path), "--queue", queue.name]
+    command += ["--linger", str(seconds), "--concurrency", str(concurrency), "--settings", settings]
+    command += ["--retry-failed"] * retry_failed
+    # The handler's module must be found there as it is here.
+    paths = [entry or os.getcwd() for entry in sys.path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+    # The log first: once a worker is announced, nobody else starts one for a while.
+    with open_log(log_path(queue.path)) as log:
+        announcement = queue._announce_worker(STARTING)
+        if announcement is None:
+            return False
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment
+            )
+        except BaseException:
+            queue._withdraw_worker(announcement)
+            raise
+    arguments = (process, queue.path, queue.name, announcement)
+    threading.Thread(target=see_off, args=arguments, name="membox-queue-spawned", daemon=True).start()
+    return True
+
+
+def see_off(process: subprocess.Popen[bytes], path: Path, name: str, announcement: str) -> None:
+    """Take note of a worker's end: it leaves the process table, and one that never began keeps nobody from spawning."""
+    process.wait()
+    with contextlib.suppress(QueueError), contextlib.closing(_native.Queue(path, name)) as queue:
+        queue._withdraw_worker(announcement)
+
+
+def check_handler(handler: str) -> None:
+    """Refuse a name that no worker could import."""
+    module, _, name = handler.partition(":") if isinstance(handler, str) else ("", "", "")
+    if not module or not name:
+        raise ValueError(f"a worker's handler is named 'package.module:function', not {handler!r}")
+    try:
+        found = importlib.util.find_spec(module)
+    except (ImportError, ValueError) as error:
+        raise ValueError(f"the module of {handler!r} cannot be found: {error}") from error
+    if found is None:
+        raise ValueError(f"the module of {handler!r} cannot be found; is it importable where you run this?")
+
+
+def load_handler(handler: str) -> Callable[[Any], Any]:
+    """Import what 'package.module:function' names."""
+    check_handler(handler)
+    module, _, name = handler.partition(":")
+    loaded: Any = importlib.import_module(module)
+    for part in name.split("."):
+        if not hasattr(loaded, part):
+            raise ValueError(f"{module} has no {name}")
+        loaded = getattr(loaded, part)
+    if not callable(loaded):
+        raise ValueError(f"{handler!r} is not callable")
+    return loaded  # type: ignore[no-any-return]
+
+
+def log_path(path: Path) -> Path:
+    """Where a spawned worker writes what it has to say."""
+    return path.with_name(path.name + ".worker.log")
+
+
+def open_log(path: Path) -> Any:
+    """Open a worker's log for appending, readable by its owner alone; a large one is set aside first."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.stat().st_size > LOG_BYTES:
+            path.replace(path.with_name(path.name + ".1"))
+    return open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
+
+
+def encoded(given: dict[str, Any]) -> dict[str, Any]:
+    """What a queue was opened with, as JSON."""
+    plain: dict[str, Any] = {}
+    for name, value in given.items():
+        if isinstance(value, _native.Retry):
+            plain[name] = {part: getattr(value, part) for part in ("max", "base", "factor", "cap", "jitter", "kind")}
+        elif isinstance(value, _native.Rate):
+            plain[name] = {"count": value.count, "per": value.per}
+        elif value is not None and value != math.inf:
+            plain[name] = value
+    return plain
+
+
+def decoded(plain: dict[str, Any]) -> dict[str, Any]:
+    """The same backwards."""
+    made: dict[str, Any] = {}
+    for name, value in plain.items():
+        if name == "retry":
+            made[name] = _native.Retry(**value)
+        elif name in ("rate", "group_rate"):
+            made[name] = _native.Rate(**value)
+        else:
+            made[name] = value
+    return made
