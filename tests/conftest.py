@@ -80,9 +80,9 @@ def start():
     """Start a Python program with pipes for its input and output; none outlives the test."""
     started = []
 
-    def start(program, *arguments):
+    def start(program, *arguments, **options):
         command = [sys.executable, "-c", program, *map(str, arguments)]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
         started.append(process)
         return process
 

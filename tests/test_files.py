@@ -1,6 +1,7 @@
 """Files: what may be opened, what is never written to, and rows that other programs wrote."""
 
 import os
+import sqlite3
 
 import pytest
 from membox_queue import (
@@ -64,7 +65,7 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(path, pages, damage):
 
 
 def test_damage_found_later_is_said_and_not_made_worse(path, pages):
-    path.write_bytes(pages[: 4096 * 20] + b"\xa5" * (len(pages) - 4096 * 20))
+    path.write_bytes(pages[: 4096 * 40] + b"\xa5" * (len(pages) - 4096 * 40))
     before = path.read_bytes()
     with Queue(path) as queue, pytest.raises(CorruptDatabaseError):
         queue.items(limit=200)
@@ -306,3 +307,49 @@ def test_many_claims_of_unexpected_types_do_not_keep_a_claim_busy_for_ever(queue
     sql(path, "UPDATE ingest_queue SET status = 'processing', lease_until = 1, lease_ms = 1, claim_token = 'token'")
     worker = start("import sys, membox_queue; membox_queue.Queue(sys.argv[1]).claim()", path)
     assert worker.wait(5) == 0
+
+
+DOWN_TO_VERSION_1 = """
+DROP TRIGGER ingest_queue_unclaim;
+DROP TRIGGER ingest_queue_history_delete;
+DROP VIEW membox_queue_group_moved;
+DROP INDEX ingest_queue_finished;
+DROP INDEX ingest_queue_heads;
+DROP TABLE membox_queue_holders;
+DROP TABLE membox_queue_starts;
+DROP TABLE membox_queue_holds;
+DROP TABLE membox_queue_schedules;
+DROP TABLE membox_queue_progress;
+CREATE INDEX ingest_queue_failed ON ingest_queue (queue, finished_at) WHERE status = 'failed';
+CREATE VIEW membox_queue_group_moved (queue, group_key) AS SELECT NULL, NULL;
+CREATE TRIGGER membox_queue_group_moved INSTEAD OF INSERT ON membox_queue_group_moved BEGIN SELECT 1; END;
+CREATE TRIGGER ingest_queue_unclaim AFTER UPDATE OF status ON ingest_queue BEGIN SELECT 1; END;
+CREATE TRIGGER ingest_queue_history_delete AFTER DELETE ON ingest_queue BEGIN SELECT 1; END;
+ALTER TABLE ingest_queue DROP COLUMN holder;
+UPDATE membox_queue_meta SET value = '1' WHERE key = 'schema_version';
+"""
+
+
+def test_a_file_of_version_1_is_brought_up_with_its_rows(path):
+    with Queue(path) as queue:
+        queue.enqueue_many([NewItem("a1", group="a"), NewItem("a2", group="a"), "done", "failed"])
+        queue.claim(group="a")
+        queue.mark_done(queue.claim())
+        queue.mark_failed(queue.claim(), "no")
+    connection = sqlite3.connect(path)
+    connection.executescript(DOWN_TO_VERSION_1)
+    connection.close()
+    with Queue(path) as queue:
+        found = [(item.content, item.status) for item in queue.items()]
+        assert found == [("a1", "processing"), ("a2", "pending"), ("done", "done"), ("failed", "failed")]
+        assert [item.content for item in queue.failures()] == ["failed"]
+        assert queue.claim() is None  # the group is held, as it was
+        queue.enqueue_many([NewItem("b1", group="b"), NewItem("b2", group="b")])
+        item = queue.claim()
+        assert (item.content, queue.claim()) == ("b1", None)
+        assert queue.mark_done(item)
+        assert queue.schedule("beat", "tick", every=60).name == "beat"
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("2",)
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()

@@ -56,8 +56,8 @@ class Delivery(RuleBasedStateMachine):
 
     damage = ""
 
-    @initialize()
-    def open(self) -> None:
+    @initialize(group_limit=st.sampled_from([1, 1, 2]))
+    def open(self, group_limit: int) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "memory.db"
         self.now = START
@@ -70,6 +70,8 @@ class Delivery(RuleBasedStateMachine):
         self.rows: dict[int, Row] = {}
         self.held: list[tuple[Any, int]] = []
         self.paused = False
+        self.group_limit = group_limit
+        self.queue.configure(group_limit=group_limit)
 
     def teardown(self) -> None:
         if hasattr(self, "queue"):
@@ -102,8 +104,8 @@ class Delivery(RuleBasedStateMachine):
                 continue
             mates = [mate for mate in self.rows.values() if row.group is not None and mate.group == row.group]
             entered = [mate for mate in mates if mate.status == "pending" and (mate.run_at is None or mate.attempt > 0)]
-            is_busy = any(mate.status == "processing" for mate in mates)
-            if row.group is None or (not is_busy and min(mate.id for mate in entered) == row.id):
+            room = self.group_limit - sum(mate.status == "processing" for mate in mates)
+            if row.group is None or row.id in sorted(mate.id for mate in entered)[: max(0, room)]:
                 heads.append(row)
         return min(heads, key=lambda row: (-row.priority, row.id), default=None)
 

@@ -14,10 +14,11 @@ STATEMENTS = Path(__file__).parents[1] / "src" / "sqlite" / "sql"
 INDEXES = {
     "next": ["ingest_queue_ready"],
     "next_in_group": ["ingest_queue_front"],
-    "next_group": ["ingest_queue_ready", "ingest_queue_working"],
+    "next_group": ["ingest_queue_heads", "ingest_queue_working"],
     "next_of_batch": ["ingest_queue_group"],
     "rest_of_batch": ["ingest_queue_working"],
     "claim": ["INTEGER PRIMARY KEY"],
+    "claimed": ["INTEGER PRIMARY KEY"],
     "settle": ["INTEGER PRIMARY KEY"],
     "extend": ["INTEGER PRIMARY KEY"],
     "attention": ["ingest_queue_ready", "ingest_queue_delayed", "ingest_queue_leases"],
@@ -26,9 +27,23 @@ INDEXES = {
     "ahead": ["ingest_queue_leases"],
     "find_key": ["ingest_queue_keys"],
     "get_by_key": ["ingest_queue_keys"],
-    "failures": ["ingest_queue_failed"],
-    "retry_failed": ["ingest_queue_failed", "ingest_queue_key"],
+    "failures": ["ingest_queue_finished"],
+    "retry_failed": ["ingest_queue_finished", "ingest_queue_key"],
     "counts": ["PRIMARY KEY"],
+    "prune": ["ingest_queue_finished"],
+    "next_event": [
+        "ingest_queue_delayed",
+        "ingest_queue_leases",
+        "membox_queue_schedules_next",
+        "membox_queue_holds_until",
+    ],
+    "next_due": ["ingest_queue_delayed"],
+    "holder_claims": ["ingest_queue_leases"],
+    "schedules_due": ["membox_queue_schedules_next"],
+    "holds_over": ["membox_queue_holds_until"],
+    "start_last": ["PRIMARY KEY"],
+    "starts_forget": ["membox_queue_starts_at"],
+    "waiting": ["ingest_queue_ready", "ingest_queue_group", "ingest_queue_delayed"],
 }
 
 

@@ -196,7 +196,9 @@ def test_a_handler_longer_than_several_leases_keeps_its_item(path, clock, until)
         def handler(item):
             for _ in range(4):
                 clock.advance(0.29)
-                until(lambda: queue.get(item.id).lease_until == clock.now + timedelta(seconds=0.3))
+                until(
+                    lambda: queue.get(item.id).lease_until == clock.now + timedelta(seconds=0.4)
+                )  # and a beat of grace
                 assert queue.claim() is None
 
         assert queue.drain(handler) == DrainReport(done=1)

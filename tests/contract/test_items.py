@@ -35,6 +35,19 @@ def test_filters_by_status_and_project(full):
     assert full.items(project="") == []
 
 
+def test_filters_by_group(queue):
+    queue.enqueue_many(NewItem(n, group=group, project="p" if n > 2 else None) for n, group in enumerate("abcab"))
+    queue.enqueue("free")
+    queue.mark_done(queue.claim(group="a"))
+    assert ids(queue.items(group="a")) == [1, 4]
+    assert ids(queue.items(group="a", newest_first=True)) == [4, 1]
+    assert ids(queue.items("pending", group="a")) == [4]
+    assert ids(queue.items(group="b", project="p")) == [5]
+    assert ids(queue.items(group="b", limit=1)) == [2]
+    assert ids(queue.items(group="b", limit=1, after=2)) == [5]
+    assert queue.items(group="nobody") == []
+
+
 @pytest.mark.parametrize("newest_first", [False, True])
 def test_pages_follow_each_other_without_gap_or_overlap(full, newest_first):
     seen, after = [], None
@@ -65,6 +78,7 @@ def test_a_page_has_fifty_items_unless_told(queue):
         ({"status": "Pending"}, ValueError),
         ({"status": 5}, TypeError),
         ({"project": 5}, TypeError),
+        ({"group": 5}, TypeError),
         ({"limit": 0}, ValueError),
         ({"limit": -1}, ValueError),
         ({"limit": "5"}, TypeError),

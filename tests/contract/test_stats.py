@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime
 
-from membox_queue import NewItem
+import pytest
+from membox_queue import NewItem, Queue, Rate
 
 
 def test_an_empty_queue(queue):
@@ -23,6 +24,46 @@ def test_what_waits_who_works_and_what_comes(queue, clock):
     assert isinstance(stats["next_due_at"], datetime)
     assert stats["next_due_at"].tzinfo == UTC
     assert (stats["groups"], stats["paused"], stats["worker_is_alive"]) == (1, True, True)
+
+
+def test_the_oldest_is_the_one_that_has_waited_longest_for_a_worker(queue, clock):
+    queue.enqueue_many([NewItem("delayed", delay=600), NewItem("low", priority=-5)])
+    clock.advance(10)
+    queue.enqueue("urgent", priority=9)
+    queue.enqueue_many([NewItem("a", group="g"), NewItem("b", group="g")])
+    assert queue.stats()["oldest_pending_age"] == 10
+    assert queue.claim().content == "urgent"
+    assert queue.stats()["oldest_pending_age"] == 10
+    queue.delete(2)
+    assert queue.stats()["oldest_pending_age"] == 0
+    queue.claim()
+    clock.advance(5)
+    assert queue.stats()["oldest_pending_age"] == 5
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+def test_who_waits_for_a_retry_waits_for_no_worker(queue, clock, group):
+    queue.enqueue("x", group=group)
+    queue.mark_failed(queue.claim(), "no", retry_in=600)
+    clock.advance(5)
+    assert queue.stats()["oldest_pending_age"] is None
+    clock.advance(600)
+    queue.claim(group="nobody")
+    assert queue.stats()["oldest_pending_age"] == 605
+
+
+def test_a_group_that_is_held_by_its_rate_waits_all_the_same(path, clock):
+    with Queue(path, group_rate=Rate(1, per=600)) as queue:
+        queue.enqueue_many([NewItem("a", group="g"), NewItem("b", group="g")])
+        queue.mark_done(queue.claim())
+        clock.advance(5)
+        assert queue.stats()["oldest_pending_age"] == 5
+
+
+def test_an_age_is_never_negative(queue, clock):
+    queue.enqueue("x")
+    clock.advance(-86400)
+    assert queue.stats()["oldest_pending_age"] == 0
 
 
 def test_compact_gives_the_space_of_removed_rows_back(queue, path):

@@ -109,7 +109,7 @@ def test_the_claim_is_renewed_for_as_long_as_the_block_runs(path, clock, until):
         with queue.claim() as item:
             for _ in range(4):
                 clock.advance(0.29)
-                until(lambda: queue.get(item.id).lease_until == clock.now + timedelta(seconds=0.3))
+                until(lambda: queue.get(item.id).lease_until == clock.now + timedelta(seconds=0.4))
                 assert queue.claim() is None
             assert not item.lost
         assert (queue.get(item.id).status, queue.get(item.id).attempt) == ("done", 1)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from membox_queue import Queue
+from membox_queue.drain import Plan, Shift
 
 KEY = "worker_lease"
 
@@ -154,7 +155,8 @@ def test_an_expired_claim_comes_back_whoever_holds_the_worker_lease(queue, other
 
 
 def test_a_drain_keeps_the_lease_alive_while_it_runs(queue, other, stored, clock, until):
-    session = queue._begin_drain(ttl=0.3)
+    session = Shift([queue], [print], Plan(exclusive=True, lease_ttl=0.3))
+    assert session.begin()
     for _ in range(4):
         clock.advance(0.29)
         until(lambda: datetime.fromisoformat(json.loads(stored())["heartbeat"]) == clock.now)

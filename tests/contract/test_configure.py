@@ -1,0 +1,365 @@
+"""configure: settings stored in the file, for all processes and for later."""
+
+import json
+import pickle
+import threading
+from datetime import timedelta
+
+import pytest
+from membox_queue import (
+    CorruptDatabaseError,
+    NewItem,
+    PayloadTooLargeError,
+    Queue,
+    QueueClosedError,
+    QueueFullError,
+    Rate,
+    Retry,
+    SettingsConflictError,
+)
+
+DEFAULTS = {
+    "lease": 60.0,
+    "max_retries": 3,
+    "retry": None,
+    "max_bytes": 64 * 1024 * 1024,
+    "max_pending": None,
+    "rate": None,
+    "group_rate": None,
+    "keep_for": None,
+    "keep_last": None,
+    "keep_failed_for": None,
+    "keep_content": True,
+    "group_limit": None,
+}
+
+OTHERS = {
+    "lease": 5.5,
+    "max_retries": 0,
+    "retry": Retry(max=2, base=1.5, kind="linear"),
+    "max_bytes": 100,
+    "max_pending": 7,
+    "rate": Rate(3, per=0.5),
+    "group_rate": Rate(1),
+    "keep_for": 0.0,
+    "keep_last": 0,
+    "keep_failed_for": 86400.0,
+    "keep_content": False,
+    "group_limit": 4,
+}
+
+CONFIGURE = """
+import json, sys
+from membox_queue import Queue
+queue = Queue(sys.argv[1])
+queue.configure(**json.loads(sys.argv[2]))
+queue.close()
+"""
+
+
+def settings(queue):
+    return {name: value for name, value in queue.options.items() if name in DEFAULTS}
+
+
+def stored(sql, path, queue="ingest"):
+    rows = sql(path, "SELECT value FROM membox_queue_meta WHERE key = ?", f"settings:{queue}")
+    return json.loads(rows[0][0]) if rows else None
+
+
+@pytest.fixture
+def elsewhere(path, start):
+    """Configure the queue in another process."""
+
+    def configure(**settings):
+        process = start(CONFIGURE, path, json.dumps(settings))
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+
+    return configure
+
+
+def test_a_queue_has_the_defaults_until_something_is_stored(queue):
+    assert settings(queue) == DEFAULTS
+
+
+def test_all_settings_hold_at_once_and_for_those_who_open_later(queue, path):
+    queue.configure(**OTHERS)
+    assert settings(queue) == OTHERS
+    queue.close()
+    with Queue(path) as later:
+        assert settings(later) == OTHERS
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_setting_is_stored_alone_and_forgotten_by_none(queue, path, name):
+    queue.configure(**{name: OTHERS[name]})
+    with Queue(path) as other:
+        assert settings(other) == {**DEFAULTS, name: OTHERS[name]}
+    queue.configure(**{name: None})
+    assert settings(queue) == DEFAULTS
+    with Queue(path, **{name: OTHERS[name]}) as other:
+        assert settings(other) == {**DEFAULTS, name: OTHERS[name]}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_an_argument_may_repeat_what_is_stored_but_not_differ_from_it(queue, path, name):
+    queue.configure(**{name: OTHERS[name]})
+    Queue(path, **{name: OTHERS[name]}).close()
+    other = Rate(9, per=9) if "rate" in name else Retry(max=9) if name == "retry" else 9
+    if name == "keep_content":
+        other = True
+    with pytest.raises(SettingsConflictError, match=rf"{name}=.*'ingest'.*configure\({name}=") as raised:
+        Queue(path, **{name: other})
+    assert isinstance(pickle.loads(pickle.dumps(raised.value)), SettingsConflictError)
+    with Queue(path) as again:
+        assert settings(again) == {**DEFAULTS, name: OTHERS[name]}
+
+
+@pytest.mark.parametrize(
+    ("name", "stored", "given", "said"),
+    [
+        ("max_retries", 2, 5, ("=2 ", "given 5;")),
+        ("keep_last", 0, 100, ("=0 ", "given 100;")),
+        ("lease", 5.5, 6.5, ("=5.5 ", "given 6.5;")),
+        ("keep_for", 86400.5, 10.5, ("=86400.5 ", "given 10.5;")),
+        ("keep_content", False, True, ("=False ", "given True;")),
+        ("rate", Rate(3), Rate(4), (f"={Rate(3)!r} ", f"given {Rate(4)!r};")),
+        ("retry", Retry(max=2), Retry(max=3), (f"={Retry(max=2)!r} ", f"given {Retry(max=3)!r};")),
+    ],
+)
+def test_a_conflict_names_both_values_as_python_writes_them(queue, path, name, stored, given, said):
+    queue.configure(**{name: stored})
+    with pytest.raises(SettingsConflictError) as raised:
+        Queue(path, **{name: given})
+    assert all(part in str(raised.value) for part in said), str(raised.value)
+
+
+def test_settings_belong_to_one_queue_of_the_file(queue, path):
+    queue.configure(lease=5, group_limit=2)
+    with Queue(path, "mail", lease=7, group_limit=3) as mail:
+        assert (mail.options["lease"], mail.options["group_limit"]) == (7, 3)
+        assert (queue.options["lease"], queue.options["group_limit"]) == (5, 2)
+
+
+def test_an_argument_is_not_stored(path):
+    with Queue(path, lease=5, max_retries=9):
+        pass
+    with Queue(path) as queue:
+        assert settings(queue) == DEFAULTS
+
+
+def test_who_configures_gives_up_an_own_argument_of_that_name(path, elsewhere):
+    with Queue(path, lease=5, max_retries=7) as queue:
+        queue.configure(lease=6)
+        assert (queue.options["lease"], queue.options["max_retries"]) == (6, 7)
+        elsewhere(lease=8)
+        queue.claim()
+        assert queue.options["lease"] == 8
+        queue.configure(lease=None)
+        assert queue.options["lease"] == 60
+
+
+def test_an_open_queue_takes_over_what_another_process_stores_at_its_next_claim(queue, elsewhere, clock):
+    queue.enqueue_many(["a", "b"])
+    elsewhere(lease=600, max_retries=1)
+    item = queue.claim()
+    assert queue.options["lease"] == 600
+    assert item.lease_until - item.started_at == timedelta(seconds=600)
+    queue.mark_failed(item, "no")
+    assert queue.retry_failed() == 0
+    elsewhere(lease=None)
+    queue.claim()
+    assert settings(queue) == {**DEFAULTS, "max_retries": 1}
+
+
+def test_an_open_queue_keeps_what_it_was_opened_with(path, elsewhere):
+    with Queue(path, lease=5) as queue:
+        elsewhere(lease=600, max_retries=1)
+        queue.enqueue("x")
+        queue.claim()
+        assert (queue.options["lease"], queue.options["max_retries"]) == (5, 1)
+        with pytest.raises(SettingsConflictError, match="lease"):
+            Queue(path, lease=5)
+
+
+def test_configuring_one_thing_is_no_conflict_about_another(path, elsewhere):
+    with Queue(path, max_retries=5) as queue:
+        elsewhere(max_retries=7)
+        queue.configure(lease=10)
+        assert (queue.options["lease"], queue.options["max_retries"]) == (10, 5)
+
+
+def test_a_waiting_claim_learns_that_more_is_allowed(queue, path, elsewhere):
+    queue.configure(rate=Rate(1, per=3600))
+    queue.enqueue_many(["a", "b"])
+    queue.claim()
+    found = []
+    thread = threading.Thread(target=lambda: found.append(queue.claim(wait=30)))
+    thread.start()
+    elsewhere(rate=None)
+    thread.join(30)
+    assert found[0].content == "b"
+
+
+def test_nobody_overwrites_what_others_configure_at_the_same_time(path):
+    barrier = threading.Barrier(len(OTHERS))
+
+    def configure(name):
+        with Queue(path, durability="normal") as queue:
+            barrier.wait()
+            queue.configure(**{name: OTHERS[name]})
+
+    threads = [threading.Thread(target=configure, args=[name]) for name in OTHERS]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    with Queue(path) as queue:
+        assert settings(queue) == OTHERS
+
+
+def test_what_a_newer_version_has_stored_survives(queue, path, sql):
+    queue.configure(lease=5)
+    text = json.dumps({"lease_ms": 5000, "from_the_future": {"a": [1, None]}})
+    sql(path, "UPDATE membox_queue_meta SET value = ? WHERE key = 'settings:ingest'", text)
+    queue.configure(max_retries=1)
+    queue.configure(lease=None)
+    assert stored(sql, path) == {"max_retries": 1, "from_the_future": {"a": [1, None]}}
+    with Queue(path) as other:
+        assert settings(other) == {**DEFAULTS, "max_retries": 1}
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "[1]", '{"lease_ms": "soon"}', '{"rate": {"count": 1}}'])
+def test_settings_that_cannot_be_read_are_an_error_that_says_where_they_are(queue, path, sql, text):
+    queue.configure(lease=5)
+    queue.enqueue("x")
+    sql(path, "UPDATE membox_queue_meta SET value = ? WHERE key = 'settings:ingest'", text)
+    with pytest.raises(CorruptDatabaseError, match="settings stored in membox_queue_meta"):
+        Queue(path)
+    with pytest.raises(CorruptDatabaseError, match="settings stored in membox_queue_meta"):
+        queue.claim()
+    assert queue.counts()["processing"] == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"lease": 0}, ValueError),
+        ({"lease": -1}, ValueError),
+        ({"lease": float("nan")}, ValueError),
+        ({"lease": "5"}, TypeError),
+        ({"max_retries": -1}, ValueError),
+        ({"max_retries": 1.5}, TypeError),
+        ({"retry": 5}, TypeError),
+        ({"max_bytes": 0}, ValueError),
+        ({"max_bytes": 2**40}, ValueError),
+        ({"max_pending": 0}, ValueError),
+        ({"rate": 5}, TypeError),
+        ({"rate": (5, 60)}, TypeError),
+        ({"group_rate": "5/m"}, TypeError),
+        ({"keep_for": -1}, ValueError),
+        ({"keep_for": float("inf")}, ValueError),
+        ({"keep_last": -1}, ValueError),
+        ({"keep_last": 1.5}, TypeError),
+        ({"keep_failed_for": "a day"}, TypeError),
+        ({"keep_content": 0}, TypeError),
+        ({"group_limit": 0}, ValueError),
+        ({"durability": "normal"}, TypeError),
+        ({"leese": 5}, TypeError),
+        ({"leese": None}, (TypeError, ValueError)),
+    ],
+)
+def test_a_wrong_setting_is_named_and_nothing_is_written(queue, path, sql, wrong, error):
+    (name,) = wrong
+    right = {"keep_last": 9} if name == "lease" else {"lease": 9}
+    with pytest.raises(error, match=name):
+        queue.configure(**right, **wrong)
+    assert settings(queue) == DEFAULTS
+    assert stored(sql, path) is None
+    if name not in ("durability", "leese"):
+        with pytest.raises(error, match=name):
+            Queue(path, **wrong)
+
+
+def test_an_argument_that_is_refused_makes_no_file(path):
+    with pytest.raises(ValueError, match="keep_last"):
+        Queue(path, keep_last=-1)
+    assert not path.exists()
+
+
+def test_a_group_limit_that_is_configured_moves_groups_at_once(queue, path, elsewhere):
+    queue.enqueue_many(NewItem(str(number), group="a") for number in range(6))
+    assert (queue.claim().content, queue.claim()) == ("0", None)
+    elsewhere(group_limit=3)
+    assert [item.content for item in queue.claim_many(9)] == ["1", "2"]
+    elsewhere(group_limit=1)
+    assert queue.claim() is None
+    elsewhere(group_limit=4)
+    elsewhere(group_limit=None)
+    assert queue.claim() is None
+
+
+def test_an_open_queue_shows_the_group_limit_that_another_process_stores(queue, elsewhere):
+    elsewhere(group_limit=3)
+    queue.claim()
+    assert queue.options["group_limit"] == 3
+
+
+def test_a_lowered_group_limit_takes_back_what_stood_in_front(queue):
+    queue.configure(group_limit=3)
+    queue.enqueue_many(NewItem(str(number), group="a", priority=number) for number in range(4))
+    queue.configure(group_limit=None)
+    assert [item.content for item in queue.claim_many(9)] == ["0"]
+
+
+def test_limits_that_are_configured_hold_for_whoever_enqueues(queue):
+    queue.configure(max_pending=1, max_bytes=10)
+    queue.enqueue("x")
+    with pytest.raises(QueueFullError):
+        queue.enqueue("y")
+    with pytest.raises(PayloadTooLargeError):
+        queue.enqueue("y" * 11)
+    queue.configure(max_pending=None, max_bytes=None)
+    queue.enqueue("y" * 11)
+
+
+def test_a_policy_that_is_configured_sends_items_back(queue, clock):
+    queue.configure(retry=Retry(max=2, base=10, jitter=0))
+    queue.enqueue("x")
+    queue.mark_failed(queue.claim(), "no")
+    clock.advance(10)
+    queue.mark_failed(queue.claim(), "no")
+    assert queue.get(1).status == "failed"
+
+
+def test_a_pickled_queue_takes_its_arguments_along_and_the_rest_from_the_file(path):
+    with Queue(path, "mail", lease=5, rate=Rate(2, per=3), keep_content=False) as queue:
+        queue.configure(max_retries=1, lease=7)
+        assert queue._given["lease"] is None
+        with pickle.loads(pickle.dumps(queue)) as copy:
+            assert (copy.name, copy.path) == (queue.name, queue.path)
+            assert copy.options == queue.options
+            queue.configure(lease=None)
+            copy.claim()
+            assert (copy.options["lease"], copy.options["rate"]) == (60, Rate(2, per=3))
+
+
+def test_nothing_to_configure_changes_nothing(queue, path):
+    queue.configure(lease=5)
+    queue.configure()
+    with Queue(path) as other:
+        assert settings(other) == {**DEFAULTS, "lease": 5}
+
+
+def test_a_queue_in_memory_is_configured_too():
+    with Queue(":memory:") as queue:
+        queue.configure(lease=5)
+        queue.enqueue("x")
+        queue.claim()
+        assert queue.options["lease"] == 5
+
+
+def test_a_closed_queue_cannot_be_configured(queue):
+    queue.close()
+    with pytest.raises(QueueClosedError):
+        queue.configure(lease=5)

@@ -1,0 +1,337 @@
+"""spawn_worker: a detached process that exists only while there is work."""
+
+import os
+import sqlite3
+import stat
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from membox_queue import NewItem, Queue, Rate, Retry
+from membox_queue.worker import LOG_BYTES
+
+HANDLERS = """
+import os, sys, time
+from pathlib import Path
+from membox_queue import RetryLater
+
+def fast(item):
+    return None
+
+def where(item):
+    print("to the log", item.content, flush=True)
+    return {"pid": os.getpid(), "parent": os.getppid(), "session": os.getsid(0), "worker": item.worker,
+            "lease": (item.lease_until - item.started_at).total_seconds(), "stdin": sys.stdin.read()}
+
+def gated(item):
+    while not Path(item.content).exists():
+        time.sleep(0.005)
+    return os.getpid()
+
+def later(item):
+    if item.attempt == 1:
+        raise RetryLater(0.3)
+    return os.getpid()
+
+def failing(item):
+    raise LookupError(item.content)
+
+number = 5
+
+class Box:
+    @staticmethod
+    def handler(item):
+        return "boxed"
+"""
+
+
+@pytest.fixture(autouse=True)
+def handlers(tmp_path, monkeypatch):
+    (tmp_path / "spawned_handlers.py").write_text(HANDLERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    sys.modules.pop("spawned_handlers", None)
+
+
+@pytest.fixture
+def log(path):
+    return Path(f"{path}.worker.log")
+
+
+@pytest.fixture
+def gone(queue, until):
+    """Wait until no worker is left."""
+    return lambda: until(lambda: not queue.worker_is_alive())
+
+
+def result(queue, qid):
+    return queue.wait(qid, timeout=30).result
+
+
+def test_a_worker_is_started_in_a_session_of_its_own_and_drains_the_queue(queue, gone):
+    first, second = queue.enqueue_many(["a", "b"])
+    assert queue.spawn_worker("spawned_handlers:where") is True
+    found = result(queue, second)
+    assert found["pid"] not in (os.getpid(), os.getsid(0))
+    assert found["session"] == found["pid"]
+    assert found["stdin"] == ""
+    assert result(queue, first)["pid"] == found["pid"]
+    gone()
+
+
+def test_while_a_worker_is_alive_none_is_started(queue, path, log):
+    queue.enqueue("x")
+    with Queue(path) as other:
+        other.acquire_worker_lease()
+        assert queue.spawn_worker("spawned_handlers:where") is False
+    assert not log.exists()
+    assert queue.get(1).attempt == 0
+
+
+def test_repeated_calls_do_not_pile_up_workers(queue, path, tmp_path, gone):
+    gate = tmp_path / "gate"
+    ids = queue.enqueue_many([str(gate)] * 5)
+    with Queue(path) as other:
+        spawned = [one.spawn_worker("spawned_handlers:gated") for _ in range(5) for one in (queue, other)]
+        assert spawned == [True] + [False] * 9
+    gate.touch()
+    assert len({result(queue, qid) for qid in ids}) == 1
+    gone()
+    assert queue.counts()["done"] == 5
+
+
+def test_each_queue_has_a_worker_of_its_own(queue, path, gone):
+    with Queue(path, "mail") as mail:
+        one, two = queue.enqueue("a"), mail.enqueue("b")
+        assert queue.spawn_worker("spawned_handlers:where")
+        assert mail.spawn_worker("spawned_handlers:where")
+        assert result(queue, one)["pid"] != result(mail, two)["pid"]
+        gone()
+
+
+def test_when_the_worker_is_gone_another_can_be_started(queue, gone):
+    for _ in range(2):
+        qid = queue.enqueue("x")
+        assert queue.spawn_worker("spawned_handlers:where")
+        result(queue, qid)
+        gone()
+
+
+def test_a_worker_that_never_arrives_is_replaced_after_a_while(queue, clock):
+    queue.enqueue("x")
+    assert queue._announce_worker(10)
+    assert not queue.spawn_worker("spawned_handlers:where")
+    clock.advance(10)
+    assert queue.spawn_worker("spawned_handlers:where")
+    assert result(queue, 1)["pid"]
+
+
+@pytest.mark.parametrize("verb", ["enqueue", "enqueue_many", "enqueue_file"])
+def test_spawn_does_both(queue, path, tmp_path, gone, verb):
+    if verb == "enqueue":
+        qid = queue.enqueue("x", spawn="spawned_handlers:where")
+    elif verb == "enqueue_many":
+        qid = queue.enqueue_many(["x", NewItem("y")], spawn="spawned_handlers:where")[-1]
+    else:
+        (tmp_path / "note.md").write_text("x")
+        qid = queue.enqueue_file(tmp_path / "note.md", spawn="spawned_handlers:where")
+    assert result(queue, qid)["pid"] != os.getpid()
+    gone()
+
+
+def test_its_settings_are_those_of_the_object_that_spawned_it(path, until):
+    options = {
+        "lease": 7,
+        "worker": "anna",
+        "max_retries": 1,
+        "retry": Retry(max=4, base=60, jitter=0),
+        "rate": Rate(100, 1),
+        "keep_content": False,
+    }
+    with Queue(path, "mail", **options) as queue:
+        good = queue.enqueue("x")
+        assert queue.spawn_worker("spawned_handlers:where")
+        found = result(queue, good)
+        assert (found["worker"], found["lease"]) == ("anna", 7)
+        assert queue.get(good).content is None
+        until(lambda: not queue.worker_is_alive())
+        bad = queue.enqueue("y")
+        assert queue.spawn_worker("spawned_handlers:failing", linger=0)
+        until(lambda: queue.get(bad).retries == 1)
+        item = queue.get(bad)
+        assert (item.status, item.error) == ("pending", "LookupError: y")
+        assert item.run_at > item.enqueued_at + timedelta(seconds=30)
+
+
+def test_failed_items_are_brought_back_if_asked(queue, gone, until):
+    qid = queue.enqueue("x")
+    queue.mark_failed(queue.claim(), "no")
+    assert queue.spawn_worker("spawned_handlers:where", retry_failed=True)
+    until(lambda: queue.get(qid).status == "done")
+    gone()
+
+
+def test_a_worker_stays_for_retries_that_fall_due_within_its_linger(queue, gone):
+    qid = queue.enqueue("x")
+    assert queue.spawn_worker("spawned_handlers:later", linger=60)
+    item = queue.wait(qid, timeout=30)
+    assert (item.status, item.attempt) == ("done", 2)
+    gone()
+
+
+def test_what_it_says_goes_to_a_log_that_only_its_owner_can_read(queue, log, gone, until):
+    old = os.umask(0)
+    try:
+        queue.enqueue("hello")
+        queue.spawn_worker("spawned_handlers:where")
+    finally:
+        os.umask(old)
+    until(lambda: "1 done" in log.read_text())
+    assert "to the log hello" in log.read_text()
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    gone()
+
+
+def test_a_log_goes_on_and_a_large_one_is_set_aside(queue, log, gone, until):
+    log.write_text("older\n")
+    queue.enqueue("one")
+    queue.spawn_worker("spawned_handlers:where")
+    until(lambda: "1 done" in log.read_text())
+    assert log.read_text().startswith("older\n")
+    gone()
+    log.write_text("x" * (LOG_BYTES + 1))
+    queue.enqueue("two")
+    queue.spawn_worker("spawned_handlers:where")
+    until(lambda: log.exists() and "1 done" in log.read_text())
+    assert log.read_text().startswith("to the log two")
+    aside = log.with_name(log.name + ".1")
+    assert aside.stat().st_size == LOG_BYTES + 1
+    gone()
+
+
+def test_no_process_is_left_behind_when_it_has_ended(queue, until):
+    qid = queue.enqueue("x")
+    queue.spawn_worker("spawned_handlers:where")
+    pid = result(queue, qid)["pid"]
+    until(lambda: not Path(f"/proc/{pid}").exists())
+
+
+def test_it_outlives_whoever_spawned_it(queue, path, tmp_path, start, gone):
+    gate = tmp_path / "gate"
+    qid = queue.enqueue(str(gate))
+    program = (
+        "import sys; from membox_queue import Queue; print(Queue(sys.argv[1]).spawn_worker('spawned_handlers:gated'))"
+    )
+    spawner = start(program, path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert spawner.communicate(timeout=30)[0] == "True\n"
+    assert spawner.returncode == 0
+    gate.touch()
+    assert result(queue, qid) != spawner.pid
+    gone()
+
+
+def test_a_handler_may_be_an_attribute_of_something_in_its_module(queue, gone):
+    qid = queue.enqueue("x", spawn="spawned_handlers:Box.handler")
+    assert result(queue, qid) == "boxed"
+    gone()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "handler",
+        "spawned_handlers:",
+        ":where",
+        "no_such_module:where",
+        "spawned_handlers.sub:where",
+        ".rel:where",
+        5,
+    ],
+)
+def test_a_name_that_no_worker_could_import_is_refused_at_once(queue, log, name):
+    queue.enqueue("x")
+    with pytest.raises((ValueError, TypeError)):
+        queue.spawn_worker(name)
+    assert not log.exists()
+    # And nobody is kept from spawning a better one.
+    assert queue._announce_worker(1)
+
+
+@pytest.mark.parametrize("verb", ["enqueue", "enqueue_many"])
+def test_nothing_is_enqueued_when_the_name_of_the_handler_is_wrong(queue, verb):
+    with pytest.raises(ValueError, match="no_such_module"):
+        getattr(queue, verb)(["x"], spawn="no_such_module:handler")
+    assert queue.pending() == 0
+
+
+def test_in_the_users_own_transaction_no_worker_can_be_spawned(queue, path):
+    connection = sqlite3.connect(path)
+    with pytest.raises(ValueError, match="after your commit"), connection:
+        queue.enqueue("x", connection=connection, spawn="spawned_handlers:where")
+    connection.close()
+    assert queue.pending() == 0
+
+
+@pytest.mark.parametrize("name", ["spawned_handlers:missing", "spawned_handlers:number"])
+def test_a_module_without_that_function_is_told_in_the_log(queue, log, until, name):
+    queue.enqueue("x")
+    assert queue.spawn_worker(name)
+    until(lambda: log.exists() and "membox-queue:" in log.read_text())
+    assert name.split(":")[1] in log.read_text()
+    assert "Traceback" not in log.read_text()
+    assert queue.get(1).attempt == 0
+
+
+def test_a_worker_that_cannot_be_started_keeps_nobody_from_trying_again(queue, log):
+    queue.enqueue("x")
+    log.mkdir()
+    with pytest.raises(OSError, match=r"worker\.log"):
+        queue.spawn_worker("spawned_handlers:where")
+    log.rmdir()
+    assert queue.spawn_worker("spawned_handlers:where")
+    assert result(queue, 1)["pid"]
+
+
+@pytest.mark.parametrize("options", [{"linger": -1}, {"concurrency": 0}, {"linger": "long"}])
+def test_options_that_make_no_sense_are_refused_at_once(queue, log, options):
+    queue.enqueue("x")
+    with pytest.raises((TypeError, ValueError)):
+        queue.spawn_worker("spawned_handlers:where", **options)
+    assert not log.exists()
+
+
+def test_a_queue_in_memory_has_no_workers():
+    with Queue(":memory:") as queue, pytest.raises(ValueError, match="in-memory"):
+        queue.spawn_worker("spawned_handlers:where")
+
+
+RACE = """
+import sys
+from membox_queue import Queue
+queue = Queue(sys.argv[1], durability="normal")
+for number in range(int(sys.argv[2])):
+    # A worker that is just leaving must see it, or another must come.
+    queue.wait(queue.enqueue(number, spawn="spawned_handlers:fast"), timeout=60)
+print("all handled")
+"""
+
+
+def race(queue, path, tmp_path, start, gone, processes, rounds):
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    racers = [start(RACE, path, rounds, env=environment) for _ in range(processes)]
+    assert [racer.communicate(timeout=3600)[0] for racer in racers] == ["all handled\n"] * processes
+    assert queue.counts()["done"] == processes * rounds
+    assert {item.attempt for item in queue.items(limit=processes * rounds)} == {1}
+    gone()
+
+
+def test_enqueue_and_spawn_leaves_no_item_without_a_worker(queue, path, tmp_path, start, gone):
+    race(queue, path, tmp_path, start, gone, processes=3, rounds=10)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_a_thousand_rounds_of_enqueue_and_spawn_leave_no_item_without_a_worker(queue, path, tmp_path, start, gone):
+    race(queue, path, tmp_path, start, gone, processes=4, rounds=250)

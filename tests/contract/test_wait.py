@@ -1,0 +1,138 @@
+"""wait: until an item has ended."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from membox_queue import Queue, QueueClosedError
+
+
+@pytest.fixture
+def waiting(queue):
+    """Start a wait in a thread; its future, once it is under way."""
+    with ThreadPoolExecutor(4) as pool:
+
+        def waiting(qid, **options):
+            began = threading.Event()
+
+            def wait():
+                began.set()
+                return queue.wait(qid, **options)
+
+            future = pool.submit(wait)
+            assert began.wait(30)
+            assert not future.done()
+            return future
+
+        yield waiting
+        queue.close()
+
+
+@pytest.mark.parametrize("ending", ["done", "failed", "cancelled"])
+def test_an_item_that_has_ended_already_comes_back_at_once(queue, ending):
+    qid = queue.enqueue("x")
+    if ending == "cancelled":
+        queue.cancel(qid)
+    elif ending == "done":
+        queue.mark_done(queue.claim(), result=5)
+    else:
+        queue.mark_failed(queue.claim(), "no")
+    item = queue.wait(qid, timeout=0)
+    assert (item.id, item.status, item.result) == (qid, ending, 5 if ending == "done" else None)
+
+
+@pytest.mark.parametrize("timeout", [None, 60, timedelta(minutes=1)])
+def test_an_item_that_ends_in_another_thread_ends_the_wait(queue, waiting, timeout):
+    qid = queue.enqueue("x")
+    future = waiting(qid, timeout=timeout)
+    queue.mark_done(queue.claim(), result={"a": 1})
+    assert future.result(30).result == {"a": 1}
+
+
+def test_several_may_wait_for_the_same_item_and_for_others(queue, waiting):
+    first, second = queue.enqueue_many(["a", "b"])
+    futures = [waiting(first), waiting(first), waiting(second)]
+    queue.mark_done(queue.claim())
+    assert [future.result(30).id for future in futures[:2]] == [first, first]
+    assert not futures[2].done()
+    queue.mark_failed(queue.claim(), "no")
+    assert futures[2].result(30).error == "no"
+
+
+HANDLE_ONE = """
+import sys
+from membox_queue import Queue
+with Queue(sys.argv[1]) as queue:
+    print("ready", flush=True)
+    input()
+    print(queue.drain(lambda item: item.content * 2).done)
+"""
+
+
+def test_an_item_that_ends_in_another_process_ends_the_wait(queue, waiting, path, start):
+    worker = start(HANDLE_ONE, path)
+    assert worker.stdout.readline() == "ready\n"
+    future = waiting(queue.enqueue(21))
+    assert worker.communicate("\n", timeout=30)[0] == "1\n"
+    assert future.result(30).result == 42
+
+
+def test_an_item_that_plain_sql_ends_ends_the_wait(queue, waiting, path, sql):
+    future = waiting(queue.enqueue("x"))
+    sql(path, "UPDATE ingest_queue SET status = 'done'")
+    assert future.result(30).status == "done"
+
+
+def test_a_retry_is_no_end(queue, waiting, clock):
+    qid = queue.enqueue("x")
+    future = waiting(qid)
+    queue.mark_failed(queue.claim(), "no", retry_in=5)
+    clock.advance(5)
+    assert not future.done()
+    queue.mark_done(queue.claim())
+    item = future.result(30)
+    assert (item.status, item.attempt) == ("done", 2)
+
+
+@pytest.mark.parametrize("timeout", [0, 0.05, timedelta(milliseconds=50)])
+def test_an_item_that_does_not_end_in_time_is_a_timeout(queue, timeout):
+    qid = queue.enqueue("x")
+    with pytest.raises(TimeoutError, match=f"item {qid}"):
+        queue.wait(qid, timeout)
+
+
+def test_an_item_that_is_not_there_is_an_error(queue):
+    with pytest.raises(ValueError, match="no item 7"):
+        queue.wait(7, timeout=30)
+
+
+def test_an_item_of_another_queue_is_not_there(queue, path):
+    with Queue(path, "mail") as mail:
+        qid = mail.enqueue("x")
+        with pytest.raises(ValueError, match=f"no item {qid}"):
+            queue.wait(qid, timeout=30)
+
+
+@pytest.mark.parametrize("by_sql", [False, True])
+def test_an_item_that_is_removed_meanwhile_is_an_error(queue, waiting, path, sql, by_sql):
+    qid = queue.enqueue("x")
+    future = waiting(qid)
+    if by_sql:
+        sql(path, "DELETE FROM ingest_queue")
+    else:
+        queue.delete(qid)
+    assert f"no item {qid}" in str(future.exception(30))
+
+
+def test_closing_the_queue_ends_the_wait(queue, waiting):
+    future = waiting(queue.enqueue("x"))
+    queue.close()
+    assert isinstance(future.exception(30), QueueClosedError)
+
+
+@pytest.mark.parametrize(("qid", "timeout"), [("1", 1), (None, 1), (1, -1), (1, "soon"), (1, float("nan"))])
+def test_wrong_arguments_are_refused(queue, qid, timeout):
+    queue.enqueue("x")
+    with pytest.raises((TypeError, ValueError)):
+        queue.wait(qid, timeout)
