@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use membox_queue::{Claim, Drain, Durability, Ending, NewItem, Options, Queue};
+use membox_queue::{Claim, Crew, Durability, Ending, NewItem, Next, Options, Plan, Queue};
 use rusqlite::{Connection, OptionalExtension, params};
 
 const ROUNDS: usize = 9;
@@ -59,7 +59,7 @@ impl Raw {
                     none,
                     none,
                     57,
-                    34
+                    40
                 ])
                 .unwrap()
         });
@@ -69,8 +69,8 @@ impl Raw {
         let mut next = connection.prepare_cached(statement!("next")).unwrap();
         let id: i64 = next.query_row(params!["ingest"], |row| row.get(0)).optional().unwrap()?;
         let mut statement = connection.prepare_cached(statement!("claim")).unwrap();
-        let mut rows = statement
-            .query(params![
+        statement
+            .execute(params![
                 id,
                 7_000_000_000_000_000_000i64,
                 1_800_000_000_000i64,
@@ -79,14 +79,13 @@ impl Raw {
                 "2026-06-14 10:00:00.000",
                 None::<i64>,
                 42,
-                0
+                0,
+                1_500_000_000_000i64
             ])
             .unwrap();
-        let taken = rows.next().unwrap().map(|row| {
-            (row.get(0).unwrap(), row.get(15).unwrap(), row.get(16).unwrap(), row.get::<_, String>(2).unwrap())
-        });
-        while rows.next().unwrap().is_some() {}
-        taken
+        let mut statement = connection.prepare_cached(statement!("claimed")).unwrap();
+        let taken = statement.query_row([id], |row| Ok((row.get(0)?, row.get(15)?, row.get(16)?, row.get(2)?)));
+        Some(taken.unwrap())
     }
 
     fn settle(connection: &Connection, id: i64, attempt: i64, token: i64) {
@@ -162,10 +161,20 @@ fn ours(path: &Path, durability: Durability, count: usize) -> Costs {
     });
     (0..count).for_each(|_| enqueue());
     let drain = per_item(count, || {
-        let drain = Drain::begin(queue.clone(), 60_000).unwrap().unwrap();
-        let mut step = drain.step(None).unwrap();
-        while step.next.is_some() {
-            step = drain.step(Some(Ending::Done { result: None })).unwrap();
+        let plan = Plan {
+            slots: 1,
+            exclusive: true,
+            stays: false,
+            linger_ms: 0,
+            limit: None,
+            whole_groups: false,
+            max_runtime: None,
+            ttl_ms: 60_000,
+        };
+        let crew = Crew::begin(vec![queue.clone()], plan).unwrap().unwrap();
+        let mut step = crew.step(0, Vec::new()).unwrap();
+        while let Next::Work(..) = step.next {
+            step = crew.step(0, vec![Ending::Done { result: None }]).unwrap();
         }
     });
     [put, finish, drain]

@@ -1,0 +1,1 @@
+"""Comparison of queue libraries on SQLite; `benches/compare.py` runs it."""
