@@ -85,7 +85,7 @@ def test_every_item_is_claimed_and_finished_once_by_threads_that_share_commits(q
     assert queue.counts()["done"] == THREADS * EACH
 
 
-@pytest.mark.parametrize("size", [10, 3_000_000])
+@pytest.mark.parametrize("size", [10, 340_000, 350_000, 360_000, 380_000, 3_000_000])
 def test_what_was_rolled_back_does_not_come_over_what_others_committed(path, sql, size):
     """Large enough, a transaction spills into the log before it ends; its frames must not be written later."""
     with Queue(path, durability="normal", max_pending=5) as queue:

@@ -221,6 +221,23 @@ mod tests {
     }
 
     #[test]
+    fn what_was_rolled_back_is_dropped_and_the_next_commit_stands_alone() {
+        let mut logs = Logs::default();
+        logs.enter(7);
+        let log = logs.logs.get_mut(&7).unwrap();
+        log.end = Some(32);
+        assert!(matches!(log.offer(&header(false), 32), Decision::Hold));
+        assert!(matches!(log.offer(&PAGE, 56), Decision::Hold));
+        assert!(logs.hold_anything());
+        logs.drop_unfinished([8].into_iter());
+        assert!(logs.hold_anything(), "of another file");
+        logs.drop_unfinished([7].into_iter());
+        assert!(!logs.hold_anything());
+        let log = logs.logs.get_mut(&7).unwrap();
+        assert!(matches!(log.offer(&header(true), 32), Decision::SendAndPass(held, _) if held.is_empty()));
+    }
+
+    #[test]
     fn not_everything_is_held_back_for_ever() {
         let mut log = log_ending_at(32);
         let mut offset = 32;
