@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from typing import Annotated
 
@@ -33,7 +34,12 @@ def process(
     settings: Annotated[str, typer.Option(hidden=True, help="Options of the queue, as JSON.")] = "{}",
 ) -> None:
     """Handle what is due, then leave; with --watch, stay and wait for more."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    # A log is to tell what failed and why; beside a live bar that would be noise.
+    level = logging.WARNING if sys.stderr.isatty() else logging.INFO
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=level)
+    # The handler's module may lie where the command is given.
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())
     try:
         function = load_handler(handler)
         with Queue(db, queue, **decoded(json.loads(settings))) as opened:
