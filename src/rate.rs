@@ -22,6 +22,11 @@ impl Rate {
         Ok(Self { count, per_ms })
     }
 
+    /// The number of the claim that the next one must keep its distance from, by the number of the last.
+    pub fn before(&self, last: i64) -> i64 {
+        last + 1 - i64::from(self.count)
+    }
+
     /// When the next claim is allowed, if not now: `earlier` is when the claim `count` before it was made. One that lies
     /// further ahead than a period was made by a clock that was wrong, and holds nobody.
     pub fn wait(&self, earlier: Option<i64>, now: Now) -> Option<i64> {

@@ -614,6 +614,9 @@ class Lock:
     @property
     def name(self) -> str: ...
     @property
+    def held(self) -> bool:
+        """Whether this object took it and has not given it back."""
+    @property
     def lost(self) -> bool:
         """Whether somebody else has taken it over."""
     def acquire(self) -> bool:

@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 THREADS = 32
 """Verbs of one queue that may be under way at once."""
+LOCK_PAUSE = 0.02
+"""Seconds between two tries for a lock that somebody holds."""
 WAITS = 4096
 """Waits of one queue that may be under way at once."""
 
@@ -45,9 +47,9 @@ class AsyncItem:
         self._is_kept = False
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("cancelled", "__enter__", "__exit__"):
+        if name == "cancelled":
             raise AttributeError(
-                f"{name} would ask the file in the event loop's thread; await item.is_{name}() instead"
+                "cancelled would ask the file in the event loop's thread; await item.is_cancelled() instead"
             )
         return getattr(self._item, name)
 
@@ -96,18 +98,21 @@ class AsyncLock:
 
     def __init__(self, queue: AsyncQueue, name: str, ttl: float, wait: float) -> None:
         self._queue = queue
-        self._make = functools.partial(Queue.lock, name=name, ttl=ttl, wait=wait)
+        self._make = functools.partial(Queue.lock, name=name, ttl=ttl)
+        self._wait = wait
         self._lock: _native.Lock | None = None
 
     async def __aenter__(self) -> Self:
         lock = await self._queue._call(self._make)
-        # A wait for it is a wait: it has a thread of its own, and what it got is given back when we are cancelled.
-        entering = self._queue._submit(self._queue._waits, lock.__enter__)
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self._wait
         try:
-            await asyncio.shield(entering)
+            while clock() < deadline and not await self._queue._run_in_thread(lock.acquire):
+                await asyncio.sleep(LOCK_PAUSE)
+            if not lock.held:
+                await self._queue._run_in_thread(lock.__enter__)
         except asyncio.CancelledError:
             with contextlib.suppress(QueueError):
-                await outlast(entering)
                 await outlast(self._queue._run_in_thread(lock.release))
             raise
         self._lock = lock

@@ -30,6 +30,11 @@ impl Lock {
     }
 
     #[getter]
+    fn held(&self, py: Python<'_>) -> bool {
+        py.native(|| self.held.lock().is_some())
+    }
+
+    #[getter]
     fn lost(&self, py: Python<'_>) -> bool {
         py.native(|| self.held.lock().as_ref().is_some_and(queue::Lock::is_lost))
     }

@@ -193,8 +193,7 @@ impl Queue {
                 (From::Group(group), _) => tx.next_in_group(self.name(), group)?,
                 (From::WholeGroup | From::GroupOrOne, Some(group)) => tx.next_of_batch(self.name(), group)?,
                 (From::GroupOrOne, None) if items.is_empty() => tx.next(self.name())?,
-                (From::GroupOrOne, None) => None,
-                (From::WholeGroup, None) => None,
+                (From::WholeGroup | From::GroupOrOne, None) => None,
             };
             let Some(id) = next else { break };
             let Some(held) = self.take_one(tx, id, how, batch, sign)? else { continue };

@@ -58,7 +58,7 @@ impl Queue {
     pub(super) fn next_start(&self, now: Now) -> Result<Option<i64>> {
         let Some(rate) = self.settings().settings.rate else { return Ok(None) };
         let database = &self.session()?.database;
-        let earlier = database.last_start(self.name(), QUEUE)? + 1 - i64::from(rate.count);
+        let earlier = rate.before(database.last_start(self.name(), QUEUE)?);
         Ok(rate.wait(database.start_at(self.name(), QUEUE, earlier)?, now))
     }
 
@@ -77,7 +77,7 @@ impl Queue {
     }
 
     fn wait_of(&self, tx: &Tx, group: &str, rate: Rate) -> Result<Option<i64>> {
-        let earlier = tx.last_start(self.name(), group)? + 1 - i64::from(rate.count);
+        let earlier = rate.before(tx.last_start(self.name(), group)?);
         Ok(rate.wait(tx.start_at(self.name(), group, earlier)?, tx.now()))
     }
 

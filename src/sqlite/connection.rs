@@ -236,6 +236,11 @@ impl Database {
         })
     }
 
+    #[cfg(test)]
+    pub(super) fn joint(&self) -> &Joint {
+        &self.joint
+    }
+
     pub fn bell(&self) -> &Bell {
         &self.bell
     }
@@ -341,22 +346,31 @@ impl Database {
         }
         // SAFETY: every way out of here has withdrawn the ticket, or waited until it was done.
         let ticket = unsafe { self.joint.offer(flush, clock, work) };
+        let mut is_taken = false;
         loop {
             let left = wait.limit.saturating_sub(started.elapsed());
-            let slice = left.min(WAIT_SLICE);
+            let slice = if is_taken { WAIT_SLICE } else { left.min(WAIT_SLICE) };
             let waited = Instant::now();
             let writer = self.writer.take_unless(slice, || ticket.is_done());
             if ticket.is_done() {
                 return Ok(Begun::Served(ticket.answer()));
             }
             let Some(writer) = writer else {
-                let is_over = left.is_zero();
-                if (is_over || (wait.interrupted)()) && self.joint.withdraw(&ticket) {
-                    return Err(if is_over { busy(&self.place, wait.limit) } else { Error::Interrupted });
+                // Who has taken the ticket is about to do the work: then neither time nor a signal can stop it.
+                if !self.joint.withdraw(&ticket) {
+                    is_taken = true;
+                    continue;
                 }
+                if left.is_zero() {
+                    return Err(busy(&self.place, wait.limit));
+                }
+                if (wait.interrupted)() {
+                    return Err(Error::Interrupted);
+                }
+                self.joint.put_back(&ticket);
                 continue;
             };
-            // Nobody else has the writer, so nobody has the ticket.
+            // Nobody else has the writer, so nobody has the ticket; one who took it and panicked has not come to it.
             self.joint.withdraw(&ticket);
             match self.try_to_begin(writer, flush, slice.saturating_sub(waited.elapsed())) {
                 Err(Error::Busy(_)) if left.is_zero() => return Err(busy(&self.place, wait.limit)),

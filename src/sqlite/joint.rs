@@ -130,17 +130,23 @@ impl Joint {
         let connection = tx.connection;
         let mut answers = vec![in_savepoint(connection, || own(tx))];
         answers.extend(tickets.iter().map(|ticket| in_savepoint(connection, || ticket.run(tx))));
-        // SQLite may have given up the whole transaction: then nothing of it is left, whoever caused it.
-        let gone = connection
-            .is_autocommit()
-            .then(|| answers.iter().find_map(|answer| answer.as_ref().err().cloned()).unwrap_or_else(lost_transaction));
-        let committed = match gone {
+        let error_of = |is_meant: fn(&Error) -> bool| {
+            answers.iter().find_map(|answer| answer.as_ref().err().filter(|error| is_meant(error)).cloned())
+        };
+        // After an I/O error nothing the connection holds can be trusted; and SQLite may have given up the whole transaction:
+        // then nothing of it is left, whoever caused it.
+        let broken = error_of(|error| matches!(error, Error::Io(_)));
+        let gone = connection.is_autocommit().then(|| error_of(|_| true).unwrap_or_else(lost_transaction));
+        let is_broken = broken.is_some();
+        let committed = match broken.or(gone) {
             Some(error) => Err(error),
             None if answers.iter().all(Result::is_err) => Ok(()),
             None => commit(),
         };
         if let Err(error) = committed {
-            answers.iter_mut().filter(|answer| answer.is_ok()).for_each(|answer| *answer = Err(error.clone()));
+            // Whoever leads must learn that the connection is to be given up.
+            let spoiled = |answer: &&mut Result<()>| answer.is_ok() || is_broken;
+            answers.iter_mut().filter(spoiled).for_each(|answer| *answer = Err(error.clone()));
         }
         let mut answers = answers.into_iter();
         let mine = answers.next().unwrap_or_else(|| Err(lost_transaction()));
@@ -169,4 +175,111 @@ fn in_savepoint(connection: &Connection, work: impl FnOnce() -> Result<()>) -> R
     }
     run(connection, "RELEASE joint")?;
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::super::{Database, Place, Wait};
+    use super::*;
+
+    type Job = Box<dyn FnOnce(&Tx) -> Result<i64> + Send>;
+
+    struct File {
+        database: Arc<Database>,
+        _folder: tempfile::TempDir,
+    }
+
+    fn file() -> File {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::resolve(&folder.path().join("app.db")).unwrap();
+        File { database: Database::open(place, Duration::from_secs(30)).unwrap(), _folder: folder }
+    }
+
+    /// Runs all work while somebody else has the writer, so that it is shared; what each answered.
+    fn shared(file: &File, works: Vec<Job>) -> Vec<Option<Result<i64>>> {
+        let (clock, wait) = (Clock::system(), Wait::up_to(Duration::from_secs(30)));
+        let (database, count) = (&file.database, works.len());
+        let (began, has_begun) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let first = scope.spawn({
+                let clock = clock.clone();
+                move || {
+                    database.write(Flush::Normal, &clock, wait, |_| {
+                        began.send(()).unwrap();
+                        while database.joint().waiting.lock().len() < count {
+                            std::thread::yield_now();
+                        }
+                        Ok(())
+                    })
+                }
+            });
+            has_begun.recv().unwrap();
+            let threads: Vec<_> = works
+                .into_iter()
+                .map(|work| {
+                    let clock = clock.clone();
+                    scope.spawn(move || database.write(Flush::Normal, &clock, wait, work))
+                })
+                .collect();
+            first.join().unwrap().unwrap();
+            threads.into_iter().map(|thread| thread.join().ok()).collect()
+        })
+    }
+
+    #[test]
+    fn a_panic_of_one_takes_nobody_along() {
+        let file = file();
+        // Whoever comes first leads; often enough it is the one that panics.
+        for _ in 0..40 {
+            let mut works: Vec<Job> = vec![Box::new(|_| panic!("on purpose"))];
+            works.extend((1..5).map(|number| -> Job { Box::new(move |_| Ok(number)) }));
+            let answers = shared(&file, works);
+            assert!(!matches!(answers[0], Some(Ok(_))));
+            for (number, answer) in answers.iter().enumerate().skip(1) {
+                assert!(matches!(answer, Some(Ok(value)) if *value == number as i64), "{number}: {answer:?}");
+            }
+        }
+        let wait = Wait::up_to(Duration::from_secs(30));
+        assert_eq!(file.database.write(Flush::Normal, &Clock::system(), wait, |_| Ok(7)).unwrap(), 7);
+    }
+
+    #[test]
+    fn an_io_error_of_one_is_acknowledged_to_nobody() {
+        let file = file();
+        let stored = |key: &str| file.database.setting(key).unwrap();
+        let mut works: Vec<Job> = vec![Box::new(|_| Err(Error::Io("torn".into())))];
+        works.extend(
+            (1..5).map(|number| -> Job {
+                Box::new(move |tx| tx.set_setting(&format!("k{number}"), "x").map(|()| number))
+            }),
+        );
+        for (number, answer) in shared(&file, works).into_iter().enumerate() {
+            assert!(matches!(answer, Some(Err(Error::Io(_)))), "{number}");
+            assert_eq!(stored(&format!("k{number}")), None);
+        }
+    }
+
+    #[test]
+    fn one_that_is_refused_takes_nobody_along() {
+        let file = file();
+        let mut works: Vec<Job> = vec![Box::new(|tx| {
+            tx.set_setting("refused", "x")?;
+            Err(Error::Invalid("no".into()))
+        })];
+        works.extend(
+            (1..5).map(|number| -> Job {
+                Box::new(move |tx| tx.set_setting(&format!("k{number}"), "x").map(|()| number))
+            }),
+        );
+        let answers = shared(&file, works);
+        assert!(matches!(&answers[0], Some(Err(Error::Invalid(_)))));
+        assert_eq!(file.database.setting("refused").unwrap(), None);
+        for (number, answer) in answers.iter().enumerate().skip(1) {
+            assert!(matches!(answer, Some(Ok(value)) if *value == number as i64), "{number}");
+            assert!(file.database.setting(&format!("k{number}")).unwrap().is_some());
+        }
+    }
 }

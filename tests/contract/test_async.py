@@ -86,6 +86,19 @@ def test_a_lock_is_entered_and_left_without_blocking_the_event_loop(path):
     asyncio.run(main())
 
 
+def test_a_wait_for_a_lock_can_be_cancelled_and_leaves_it_free(path):
+    async def main():
+        async with AsyncQueue(path) as one, AsyncQueue(path) as other:
+            async with one.lock("nightly"):
+                waiting = asyncio.ensure_future(other.lock("nightly", wait=math.inf).__aenter__())
+                await asyncio.sleep(0.05)
+                await asyncio.wait_for(cancelled(waiting), 10)
+            async with one.lock("nightly"):
+                pass
+
+    asyncio.run(main())
+
+
 def test_nothing_touches_the_file_before_the_first_await(tmp_path):
     async def main():
         queue = AsyncQueue(tmp_path / "memory.db")
