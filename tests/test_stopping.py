@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -98,6 +99,22 @@ def test_a_signal_lets_running_handlers_end_and_leaves_the_rest(queue, loop, ver
     assert (complained, code) == ("", 0)
     assert queue.counts()["done"] == concurrency
     untouched(queue, ITEMS - concurrency)
+
+
+def test_a_signal_that_does_not_wake_the_main_thread_is_seen_all_the_same(queue, until):
+    """Taken by another thread, as one that comes just before the main thread sleeps, it interrupts no wait."""
+    first, *_ = queue.enqueue_many(range(ITEMS))
+    both = threading.Barrier(2)
+
+    def handler(item):
+        both.wait(30)
+        if item.id == first:
+            main = threading.main_thread().ident
+            until(lambda: sys._current_frames()[main].f_code.co_name == "wait" and is_asleep(os.getpid()))
+            signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        until(lambda: any(shift.working.stopped for shift in queue._shifts))
+
+    assert queue.work(handler, concurrency=2) == DrainReport(done=2, stopped=True)
 
 
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGTERM, 128 + 15), (signal.SIGINT, -2)])

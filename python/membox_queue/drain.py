@@ -403,6 +403,8 @@ def run_threads(shift: Shift, stopping: Stopping) -> None:
     # They are daemons so that a handler that never returns cannot keep the interpreter from exiting.
     for slot in range(shift.plan.concurrency):
         threading.Thread(target=serve, args=(slot,), name=f"membox-queue-{slot}", daemon=True).start()
-    stopping.left.wait()
+    # Python may begin a wait just after a signal came, and would then sleep on it.
+    while not stopping.left.wait(SLICE):
+        pass
     if failures:
         raise failures[0]
