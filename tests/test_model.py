@@ -268,7 +268,7 @@ def test_random_histories_agree_with_the_model() -> None:
     run_state_machine_as_test(Delivery, settings=SHORT)
 
 
-@pytest.mark.long
+@pytest.mark.proof
 @pytest.mark.timeout(1800)
 def test_many_random_histories_agree_with_the_model() -> None:
     run_state_machine_as_test(Delivery, settings=LONG)

@@ -689,7 +689,7 @@ async def test_a_storm_of_cancellations_loses_and_counts_nothing(path, queue):
     await storm(path, queue, 40)
 
 
-@pytest.mark.long
+@pytest.mark.proof
 def test_a_long_storm_of_cancellations_loses_and_counts_nothing(path, queue):
     asyncio.run(storm(path, queue, 2000))
 

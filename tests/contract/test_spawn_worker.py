@@ -332,7 +332,7 @@ def test_enqueue_and_spawn_leaves_no_item_without_a_worker(queue, path, tmp_path
     race(queue, path, tmp_path, start, gone, processes=3, rounds=10)
 
 
-@pytest.mark.long
+@pytest.mark.proof
 @pytest.mark.timeout(3600)
 def test_a_thousand_rounds_of_enqueue_and_spawn_leave_no_item_without_a_worker(queue, path, tmp_path, start, gone):
     race(queue, path, tmp_path, start, gone, processes=4, rounds=250)

@@ -35,7 +35,7 @@ def test_a_queue_opened_in_the_child_holds_locks_of_its_own(tmp_path: Path) -> N
     assert left.is_whole, left
 
 
-@pytest.mark.parametrize("count", [pytest.param(40, id="short"), pytest.param(400, id="long", marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [pytest.param(40, id="short"), pytest.param(400, id="long", marks=pytest.mark.proof)])
 @pytest.mark.timeout(900)
 def test_forks_while_other_threads_commit_and_open_leave_both_sides_healthy(tmp_path: Path, count: int) -> None:
     left = run("forks", "storm", tmp_path / "app.db", "--rounds", str(count))

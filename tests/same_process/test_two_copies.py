@@ -16,7 +16,7 @@ COPIES = ("sqlite3", "apsw")
 
 
 def rounds(short: int, long: int) -> list[object]:
-    return [pytest.param(short, id="short"), pytest.param(long, id="long", marks=pytest.mark.long)]
+    return [pytest.param(short, id="short"), pytest.param(long, id="long", marks=pytest.mark.proof)]
 
 
 @pytest.mark.parametrize("copy", COPIES)
