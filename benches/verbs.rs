@@ -1,131 +1,20 @@
 //! The verbs beside the same statements run by rusqlite directly: interleaved rounds, medians, ratios.
 //!
-//! `cargo bench --bench verbs` prints a table; `-- --json` one JSON list; `-- --rounds=1` fewer rounds.
+//! `cargo bench --bench verbs` prints a table; `-- --json` one JSON list; `-- --rounds=1` fewer rounds; `-- --memory` the
+//! core alone with small items in memory, for `binding.py`.
+
+mod jobs;
 
 use std::path::Path;
 use std::time::Instant;
 
-use membox_queue::{Claim, Crew, Durability, Ending, NewItem, Next, Options, Plan, Queue};
-use rusqlite::{Connection, OptionalExtension, params};
+use jobs::Raw;
+use membox_queue::{Claim, Durability, NewItem, Options, Queue};
 
 const ROUNDS: usize = 9;
 const DOCUMENT: usize = 5_000;
-
-macro_rules! statement {
-    ($name:literal) => {
-        include_str!(concat!("../src/sqlite/sql/", $name, ".sql"))
-    };
-}
-
-/// The same tables, pragmas and statements without anything around them.
-struct Raw(Connection);
-
-impl Raw {
-    fn open(path: &Path, sync: &str) -> Self {
-        drop(Queue::open(path, Options::default()).unwrap());
-        let connection = Connection::open(path).unwrap();
-        connection.pragma_update(None, "synchronous", sync).unwrap();
-        connection.set_prepared_statement_cache_capacity(64);
-        connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).unwrap();
-        Self(connection)
-    }
-
-    fn transaction<T>(&self, work: impl FnOnce(&Connection) -> T) -> T {
-        self.0.prepare_cached("BEGIN IMMEDIATE").unwrap().execute([]).unwrap();
-        let value = work(&self.0);
-        self.0.prepare_cached("COMMIT").unwrap().execute([]).unwrap();
-        value
-    }
-
-    fn enqueue(&self, content: &str) {
-        self.transaction(|connection| {
-            let none = None::<String>;
-            connection
-                .prepare_cached(statement!("enqueue"))
-                .unwrap()
-                .execute(params![
-                    "ingest",
-                    content,
-                    "text",
-                    none,
-                    none,
-                    none,
-                    0,
-                    none,
-                    none,
-                    none,
-                    "2026-06-14 10:00:00.000",
-                    none,
-                    none,
-                    none,
-                    57,
-                    40
-                ])
-                .unwrap()
-        });
-    }
-
-    fn claim(connection: &Connection) -> Option<(i64, i64, i64, String)> {
-        let mut next = connection.prepare_cached(statement!("next")).unwrap();
-        let id: i64 = next.query_row(params!["ingest"], |row| row.get(0)).optional().unwrap()?;
-        let mut statement = connection.prepare_cached(statement!("claim")).unwrap();
-        statement
-            .execute(params![
-                id,
-                7_000_000_000_000_000_000i64,
-                1_800_000_000_000i64,
-                60_000,
-                "host:1",
-                "2026-06-14 10:00:00.000",
-                None::<i64>,
-                42,
-                0,
-                1_500_000_000_000i64
-            ])
-            .unwrap();
-        let mut statement = connection.prepare_cached(statement!("claimed")).unwrap();
-        let taken = statement.query_row([id], |row| Ok((row.get(0)?, row.get(15)?, row.get(16)?, row.get(2)?)));
-        Some(taken.unwrap())
-    }
-
-    fn settle(connection: &Connection, id: i64, attempt: i64, token: i64) {
-        let none = None::<String>;
-        connection
-            .prepare_cached(statement!("settle"))
-            .unwrap()
-            .execute(params![
-                id,
-                "ingest",
-                attempt,
-                token,
-                "done",
-                none,
-                none,
-                none,
-                none,
-                "2026-06-14 10:00:00.000",
-                0,
-                42,
-                0
-            ])
-            .unwrap();
-    }
-
-    fn claim_and_finish(&self) {
-        let (id, attempt, token, _) = self.transaction(Self::claim).unwrap();
-        self.transaction(|connection| Self::settle(connection, id, attempt, token));
-    }
-
-    fn drain(&self) {
-        let mut taken = self.transaction(Self::claim);
-        while let Some((id, attempt, token, _)) = taken {
-            taken = self.transaction(|connection| {
-                Self::settle(connection, id, attempt, token);
-                Self::claim(connection)
-            });
-        }
-    }
-}
+const SMALL: usize = 16;
+const SMALL_ITEMS: usize = 20_000;
 
 /// Microseconds per item for each of the three jobs.
 type Costs = [f64; 3];
@@ -146,9 +35,9 @@ fn raw(path: &Path, sync: &str, count: usize) -> Costs {
     [put, finish, drain]
 }
 
-fn ours(path: &Path, durability: Durability, count: usize) -> Costs {
+fn ours(path: &Path, durability: Durability, count: usize, length: usize) -> Costs {
     let queue = Queue::open(path, Options { durability, ..Options::default() }).unwrap();
-    let content = "x".repeat(DOCUMENT);
+    let content = "x".repeat(length);
     let enqueue = || {
         queue.enqueue(NewItem::text(content.clone())).unwrap();
     };
@@ -160,23 +49,7 @@ fn ours(path: &Path, durability: Durability, count: usize) -> Costs {
         }
     });
     (0..count).for_each(|_| enqueue());
-    let drain = per_item(count, || {
-        let plan = Plan {
-            slots: 1,
-            exclusive: true,
-            stays: false,
-            linger_ms: 0,
-            limit: None,
-            whole_groups: false,
-            max_runtime: None,
-            ttl_ms: 60_000,
-        };
-        let crew = Crew::begin(vec![queue.clone()], plan).unwrap().unwrap();
-        let mut step = crew.step(0, Vec::new()).unwrap();
-        while let Next::Work(..) = step.next {
-            step = crew.step(0, vec![Ending::Done { result: None }]).unwrap();
-        }
-    });
+    let drain = per_item(count, || jobs::drain(&queue));
     [put, finish, drain]
 }
 
@@ -192,6 +65,11 @@ fn main() {
         .find_map(|argument| argument.strip_prefix("--rounds="))
         .map_or(ROUNDS, |rounds| rounds.parse().expect("--rounds takes a number"));
     let json = arguments.iter().any(|argument| argument == "--json");
+    if arguments.iter().any(|argument| argument == "--memory") {
+        let [put, finish, drain] = ours(Path::new(":memory:"), Durability::Normal, SMALL_ITEMS, SMALL);
+        println!("[{put:.2}, {finish:.2}, {drain:.2}]");
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let jobs = ["enqueue", "claim + mark_done", "drain, empty handler"];
     let mut lines = Vec::new();
@@ -200,7 +78,7 @@ fn main() {
         for round in 0..rounds {
             let path = |name: &str| folder.path().join(format!("{name}-{sync}-{round}.db"));
             costs[0].push(raw(&path("raw"), sync, count));
-            costs[1].push(ours(&path("ours"), durability, count));
+            costs[1].push(ours(&path("ours"), durability, count, DOCUMENT));
         }
         for (index, job) in jobs.iter().enumerate() {
             let of = |which: usize| median(costs[which].iter().map(|costs| costs[index]).collect());

@@ -73,7 +73,9 @@ impl Crew {
 
     #[pyo3(signature = (slot, results, /))]
     fn done(&self, py: Python<'_>, slot: usize, results: Vec<Bound<'_, PyAny>>) -> PyResult<Step> {
-        let limit = py.native(|| self.crew.queue_of(slot).settings().settings.max_bytes());
+        // The GIL is released once a step: each release may cost a turn of every other thread. What is too long for the
+        // item's own queue is refused there.
+        let limit = self.crew.queues().iter().map(|queue| queue.settings().settings.max_bytes()).max().unwrap_or(0);
         let read = |result: &Bound<'_, PyAny>| {
             if result.is_none() { Ok(None) } else { json("the result", result, limit).map(Some) }
         };
