@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
+use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::clock;
 use crate::schedule::Timing;
@@ -69,6 +70,17 @@ impl From<Content> for Stored {
             Content::Bytes(bytes) => Stored::bytes(&bytes),
         }
     }
+}
+
+/// What `content`, `content_type` and `headers` add up to, for noticing damage. Part of the file's format.
+pub fn checksum(content: &[u8], kind: &[u8], headers: Option<&[u8]>) -> i64 {
+    let mut sum = Xxh3Default::new();
+    // The lengths keep one column's end apart from the next one's beginning, and no headers from empty ones.
+    for column in [Some(kind), headers, Some(content)] {
+        sum.update(&column.map_or(u64::MAX, |bytes| bytes.len() as u64).to_le_bytes());
+        sum.update(column.unwrap_or_default());
+    }
+    sum.digest() as i64
 }
 
 /// When an item falls due.
@@ -241,6 +253,8 @@ pub struct Schedule {
     pub last_at: Option<i64>,
     pub last_id: Option<i64>,
     pub item: NewItem,
+    /// Of the item's content as it was stored.
+    pub checksum: Option<i64>,
 }
 
 /// How many items of a queue stand in each status.
@@ -305,6 +319,26 @@ mod tests {
             assert_eq!(raw, "{oops");
             assert!(reason.to_lowercase().contains(kind), "{reason}");
         }
+    }
+
+    #[test]
+    fn every_column_and_every_border_between_them_counts_in_the_checksum() {
+        let sums = [
+            checksum(b"content", b"text", None),
+            checksum(b"content", b"text", Some(b"")),
+            checksum(b"content", b"json", None),
+            checksum(b"contenu", b"text", None),
+            checksum(b"", b"text", Some(b"content")),
+            checksum(b"tcontent", b"tex", None),
+        ];
+        for (index, sum) in sums.iter().enumerate() {
+            assert!(!sums[..index].contains(sum), "{sums:?}");
+        }
+    }
+
+    #[test]
+    fn the_checksum_is_part_of_the_files_format_and_never_changes() {
+        assert_eq!(checksum(b"content", b"text", Some(b"{}")), -3_758_759_446_269_268_417);
     }
 
     #[test]

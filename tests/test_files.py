@@ -40,6 +40,19 @@ def test_an_empty_file_becomes_a_queue(path):
         assert queue.enqueue("x") == 1
 
 
+def test_an_empty_file_whose_log_is_not_is_refused_and_the_log_kept(path, tmp_path):
+    with Queue(path) as queue:
+        queue.enqueue("acknowledged")
+        log = path.with_name(path.name + "-wal").read_bytes()
+    copy = tmp_path / "copy.db"
+    copy.touch()
+    copy.with_name("copy.db-wal").write_bytes(log)
+    with pytest.raises(CorruptDatabaseError, match=r"empty.*-wal"):
+        Queue(copy)
+    assert copy.with_name("copy.db-wal").read_bytes() == log
+    assert copy.read_bytes() == b""
+
+
 @pytest.fixture
 def pages(path):
     """The bytes of a closed file with many items; its first page holds the schema."""
@@ -309,6 +322,14 @@ def test_many_claims_of_unexpected_types_do_not_keep_a_claim_busy_for_ever(queue
     assert worker.wait(5) == 0
 
 
+DOWN_TO_VERSION_2 = """
+DROP TRIGGER ingest_queue_changed;
+DROP TRIGGER membox_queue_schedule_changed;
+ALTER TABLE ingest_queue DROP COLUMN checksum;
+ALTER TABLE membox_queue_schedules DROP COLUMN checksum;
+UPDATE membox_queue_meta SET value = '2' WHERE key = 'schema_version';
+"""
+
 DOWN_TO_VERSION_1 = """
 DROP TRIGGER ingest_queue_unclaim;
 DROP TRIGGER ingest_queue_history_delete;
@@ -337,6 +358,7 @@ def test_a_file_of_version_1_is_brought_up_with_its_rows(path):
         queue.mark_done(queue.claim())
         queue.mark_failed(queue.claim(), "no")
     connection = sqlite3.connect(path)
+    connection.executescript(DOWN_TO_VERSION_2)
     connection.executescript(DOWN_TO_VERSION_1)
     connection.close()
     with Queue(path) as queue:
@@ -350,6 +372,25 @@ def test_a_file_of_version_1_is_brought_up_with_its_rows(path):
         assert queue.mark_done(item)
         assert queue.schedule("beat", "tick", every=60).name == "beat"
     connection = sqlite3.connect(path)
-    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("2",)
+    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("3",)
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+
+
+def test_a_file_of_version_2_is_brought_up_with_its_rows(path):
+    with Queue(path) as queue:
+        queue.enqueue("before", headers={"a": 1})
+        queue.schedule("beat", "tick", every=60)
+    connection = sqlite3.connect(path)
+    connection.executescript(DOWN_TO_VERSION_2)
+    connection.close()
+    with Queue(path) as queue:
+        queue.enqueue("after")
+        assert [(item.content, item.headers) for item in queue.claim_many(9)] == [("before", {"a": 1}), ("after", {})]
+        assert queue.schedule("beat", "tock", every=60).content == "tock"
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("3",)
+    # What nobody has summed up before is not summed up now: it may be damaged already.
+    assert connection.execute("SELECT checksum IS NULL FROM ingest_queue").fetchall() == [(1,), (0,)]
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()

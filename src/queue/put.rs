@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use super::Queue;
 use crate::clock::Now;
 use crate::error::{Error, Result};
-use crate::item::{Key, KeyName, NewItem, OnDuplicate, Stored, When};
+use crate::item::{Key, KeyName, NewItem, OnDuplicate, Stored, When, checksum};
 use crate::sqlite::{NewRow, Statement, Tx};
 
 /// An item ready to be written once the clock is read.
@@ -125,6 +125,8 @@ pub(super) fn prepared(item: NewItem) -> Prepared {
         KeyName::Given(name) => name.clone(),
         KeyName::ByContent => content_key(&item.content),
     });
+    let headers = item.headers.as_ref().map(String::as_bytes);
+    let checksum = checksum(item.content.text.as_bytes(), item.content.kind.as_bytes(), headers);
     let row = NewRow {
         content: item.content.text,
         content_type: item.content.kind,
@@ -138,6 +140,7 @@ pub(super) fn prepared(item: NewItem) -> Prepared {
         group: item.group,
         key,
         key_until: None,
+        checksum: Some(checksum),
     };
     Prepared { row, when: item.when, key: item.key }
 }

@@ -29,7 +29,8 @@ impl Queue {
                 _ => timing.next(tx.now().ms(), tx.now())?,
             };
             let (last_at, last_id) = known.map_or((None, None), |known| (known.last_at, known.last_id));
-            let schedule = Schedule { name: name.to_owned(), timing, next_at, last_at, last_id, item };
+            let schedule =
+                Schedule { name: name.to_owned(), timing, next_at, last_at, last_id, item, checksum: row.checksum };
             tx.set_schedule(self.name(), &schedule, &row)?;
             Ok(schedule)
         })?;
@@ -53,7 +54,10 @@ impl Queue {
         for schedule in due {
             // A pattern that another program broke never comes again, rather than at every claim.
             let next_at = schedule.timing.next(schedule.next_at, tx.now()).unwrap_or(LATEST_MS);
-            let id = self.put(tx, prepared(schedule.item))?;
+            let mut item = prepared(schedule.item);
+            // The sum of what was scheduled, not of what is read now: so that damage is seen when it is claimed.
+            item.row.checksum = schedule.checksum;
+            let id = self.put(tx, item)?;
             tx.schedule_ticked(self.name(), &schedule.name, next_at, id)?;
         }
         Ok(count)

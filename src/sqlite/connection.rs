@@ -686,6 +686,11 @@ fn connect(place: &Place, making: Making, patience: &Patience) -> Result<Connect
                     "the file has one byte and is not a database; it was left as it is".into(),
                 ));
             }
+            if is_log_without_file(path) {
+                return Err(Error::Corrupt(
+                    "the file is empty, but its log (-wal) is not; restore a backup, nothing was changed".into(),
+                ));
+            }
             if locks::is_hard_linked(path) {
                 return Err(Error::Storage(
                     "the file has several names (hard links), and each would have a log of its own; use one name, or a \
@@ -707,8 +712,21 @@ fn connect(place: &Place, making: Making, patience: &Patience) -> Result<Connect
     connection.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
     // Without it SQLite plans a cached statement anew whenever a value is bound: 100 µs a claim.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    // A damaged or hostile file: pages are looked over when they are read, and its schema is not trusted.
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
     Ok(connection)
+}
+
+/// A database is never empty once it has a log; SQLite would take it for a new one and remove the log. The log is looked
+/// at first: somebody may be making both right now.
+fn is_log_without_file(path: &Path) -> bool {
+    let mut log = path.to_owned().into_os_string();
+    log.push("-wal");
+    let is_empty = |file: std::fs::Metadata| file.len() == 0;
+    std::fs::metadata(log).is_ok_and(|log| !is_empty(log)) && std::fs::metadata(path).is_ok_and(is_empty)
 }
 
 /// A file that cannot be opened because its directory cannot be written is a matter of permissions.

@@ -9,7 +9,7 @@ use super::statement;
 use crate::error::{Error, Result};
 
 /// The schema this version writes.
-pub const VERSION: i64 = 2;
+pub const VERSION: i64 = 3;
 
 /// The value of `PRAGMA auto_vacuum` that lets free pages go by small steps.
 const INCREMENTAL: i64 = 2;
@@ -56,10 +56,14 @@ fn upgrade(connection: &mut Connection) -> Result<()> {
             tx.execute_batch(include_str!("migrations/0002_leave.sql"))?;
             extend(&tx)?;
         }
+        2 => extend(&tx)?,
         _ => return Ok(()),
     }
-    tx.execute_batch(include_str!("migrations/0002_tables.sql"))?;
-    tx.execute_batch(include_str!("migrations/0002_guards.sql"))?;
+    if found < 2 {
+        tx.execute_batch(include_str!("migrations/0002_tables.sql"))?;
+        tx.execute_batch(include_str!("migrations/0002_guards.sql"))?;
+    }
+    tx.execute_batch(include_str!("migrations/0003_checksums.sql"))?;
     tx.execute(statement!("schema_version_set"), [VERSION.to_string()])?;
     tx.commit()?;
     Ok(())

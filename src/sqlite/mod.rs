@@ -29,7 +29,7 @@ pub use place::Place;
 pub use signs::{keep as keep_sign, tidy as tidy_signs};
 
 use once_cell::unsync::OnceCell;
-use rows::{integer, read_claimed, read_item, read_schedule, text};
+use rows::{integer, read_claimed, read_delivered, read_item, read_schedule, text};
 use rusqlite::types::{FromSql, Value as SqlValue};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
@@ -67,6 +67,8 @@ pub struct NewRow {
     pub group: Option<String>,
     pub key: Option<String>,
     pub key_until: Option<i64>,
+    /// See `item::checksum`.
+    pub checksum: Option<i64>,
 }
 
 impl NewRow {
@@ -90,6 +92,7 @@ impl NewRow {
             self.key_until,
             filler.0,
             filler.1,
+            self.checksum,
         ])
     }
 
@@ -108,6 +111,7 @@ impl NewRow {
             self.headers,
             self.group,
             self.key_until,
+            self.checksum,
         ])
     }
 }
@@ -279,7 +283,7 @@ impl<'a> Tx<'a> {
             return Ok(None);
         }
         let mut statement = self.connection.prepare_cached(statement!("claimed"))?;
-        Ok(Some(statement.query_row(params![id], read_item)?))
+        Ok(Some(statement.query_row(params![id], read_delivered)?))
     }
 
     pub fn rest_of_batch(&self, queue: &str, group: &str, batch: i64, after: i64) -> Result<Vec<Claimed>> {
@@ -535,6 +539,7 @@ impl<'a> Tx<'a> {
                 row.headers,
                 row.group,
                 row.key,
+                row.checksum,
             ],
         )?;
         Ok(())

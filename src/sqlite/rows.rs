@@ -5,7 +5,7 @@ use rusqlite::types::{Value as SqlValue, ValueRef};
 use serde_json::{Map, Value};
 
 use super::{Claimed, Fence};
-use crate::item::{Content, Item, Key, KeyName, NewItem, OnDuplicate, Schedule, Stored};
+use crate::item::{Content, Item, Key, KeyName, NewItem, OnDuplicate, Schedule, Stored, checksum};
 use crate::schedule::Timing;
 
 pub fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
@@ -65,6 +65,37 @@ pub fn read_item(row: &Row) -> rusqlite::Result<Item> {
     })
 }
 
+/// An item about to be delivered, by `claimed.sql`: it must be what was enqueued.
+pub fn read_delivered(row: &Row) -> rusqlite::Result<Item> {
+    let mut item = read_item(row)?;
+    let is_intact = match row.get_ref(26)? {
+        ValueRef::Null => true,
+        ValueRef::Integer(sum) => stored_sum(row)? == Some(sum),
+        _ => false,
+    };
+    if !is_intact {
+        item.damage = Some(
+            "the stored content does not match its checksum: it was damaged after it was enqueued. Restore it, or set \
+             its checksum to NULL to take it as it is"
+                .into(),
+        );
+    }
+    Ok(item)
+}
+
+/// `None` when the columns are not even of the types that an enqueue writes.
+fn stored_sum(row: &Row) -> rusqlite::Result<Option<i64>> {
+    let headers = match row.get_ref(20)? {
+        ValueRef::Null => None,
+        ValueRef::Text(headers) => Some(headers),
+        _ => return Ok(None),
+    };
+    Ok(match (row.get_ref(2)?, row.get_ref(3)?) {
+        (ValueRef::Text(content), ValueRef::Text(kind)) => Some(checksum(content, kind, headers)),
+        _ => None,
+    })
+}
+
 /// The one mapper of schedules. A pattern that another program broke is found out when it is to tick.
 pub fn read_schedule(row: &Row) -> rusqlite::Result<Schedule> {
     let tz = text(row, 3)?.unwrap_or_default();
@@ -97,6 +128,7 @@ pub fn read_schedule(row: &Row) -> rusqlite::Result<Schedule> {
             key,
             ..NewItem::new(content)
         },
+        checksum: integer(row, 17)?,
     })
 }
 

@@ -32,6 +32,7 @@ CREATE TABLE ingest_queue (
     behind       INTEGER NOT NULL DEFAULT 0,
     batch        INTEGER,
     cancelled    INTEGER NOT NULL DEFAULT 0,
+    checksum     INTEGER,
     filler       BLOB NOT NULL DEFAULT (zeroblob(57)),
     filler2      BLOB NOT NULL DEFAULT (zeroblob(40)),
     content      TEXT NOT NULL
