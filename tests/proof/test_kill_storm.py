@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import sqlite3
 import time
 
@@ -16,14 +15,6 @@ from proof.total_queue import Findings, check, left
 
 A_ROUND = 250
 """Kills on one file."""
-
-
-@pytest.fixture
-def seed():
-    """Printed, and taken from PROOF_SEED to repeat a run."""
-    seed = int(os.environ.get("PROOF_SEED") or random.SystemRandom().randrange(10**6))
-    print(f"PROOF_SEED={seed}")
-    return seed
 
 
 @pytest.mark.parametrize(
