@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 /// The latest moment that can be written in every time zone: shortly before the end of the year 9999.
 pub const LATEST_MS: i64 = 253_402_207_200_000;
 
+/// The beginning of the year 1, before which nothing is written.
+const EARLIEST_MS: i64 = -62_135_596_800_000;
+
 const REAL: i64 = i64::MIN;
 
 /// A source of time. Clones share their setting.
@@ -76,7 +79,7 @@ impl Now {
 }
 
 fn civil(ms: i64) -> DateTime {
-    let timestamp = Timestamp::from_millisecond(ms.clamp(0, LATEST_MS)).unwrap_or(Timestamp::UNIX_EPOCH);
+    let timestamp = Timestamp::from_millisecond(ms.clamp(EARLIEST_MS, LATEST_MS)).unwrap_or(Timestamp::UNIX_EPOCH);
     TimeZone::UTC.to_datetime(timestamp)
 }
 
@@ -107,7 +110,7 @@ mod tests {
 
     #[test]
     fn text_and_parse_are_inverse_to_the_millisecond() {
-        for ms in [0, 1, 999, 1_781_431_200_123, LATEST_MS] {
+        for ms in [EARLIEST_MS, -1, 0, 1, 999, 1_781_431_200_123, LATEST_MS] {
             assert_eq!(parse_ms(&Now(ms).text()), Some(ms));
             assert_eq!(parse_ms(&Now(ms).iso()), Some(ms));
         }

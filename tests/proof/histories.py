@@ -55,6 +55,7 @@ class Member:
         for _ in range(STEPS):
             choices = [self.enqueue, self.claim, self.claim, *[self.call] * min(3, len(self.held)), self.pass_time]
             self.dice.choice(choices)()
+        self.pen.begin("leave", who=self.pen.who)
 
     def enqueue(self) -> None:
         uid, now = next(self.uids), self.clock.look()

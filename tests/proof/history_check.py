@@ -82,7 +82,7 @@ class History:
         self.operations = operations
         self.claims = [one for one in operations if one.verb == "claim"]
         self.unknown_claims = [one for one in self.claims if not one.known]
-        self.killed = {one.about["who"]: one.start for one in operations if one.verb == "kill"}
+        self.gone = {one.about["who"]: one.start for one in operations if one.verb in ("kill", "leave")}
         self.moments: list[Moment] = []
         self.lives = self._lives()
         for life in self.lives.values():
@@ -173,13 +173,13 @@ class History:
             self.wrong.append(f"item {life.id} rests as {life.status}, which nobody said")
 
     def _lost_from(self, attempt: Attempt, is_last: bool, life: Life) -> float:
-        """From when on it may have ended without an accepted call: its holder's death, its lease, an unknown call."""
+        """From when on it may have ended without an accepted call: its holder's leaving, its lease, an unknown call."""
         unknown = [one.start for one in attempt.calls if not one.known and one.verb in TERMINAL]
         if attempt.taken is None:
-            return min([*unknown, *self.killed.values()], default=math.inf)
-        died = [self.killed[attempt.taken.who]] if attempt.taken.who in self.killed else []
+            return min([*unknown, *self.gone.values()], default=math.inf)
+        left = [self.gone[attempt.taken.who]] if attempt.taken.who in self.gone else []
         takers = [one.start for one in self.claims if self._may_take(one, attempt)]
-        return min([*unknown, *died, *takers], default=math.inf)
+        return min([*unknown, *left, *takers], default=math.inf)
 
     def _may_take(self, taker: Operation, attempt: Attempt) -> bool:
         """Whether a lease that may hold when the taker looks has run out by its clock, or reaches beyond its length."""
