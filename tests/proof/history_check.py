@@ -82,7 +82,8 @@ class History:
         self.operations = operations
         self.claims = [one for one in operations if one.verb == "claim"]
         self.unknown_claims = [one for one in self.claims if not one.known]
-        self.gone = {one.about["who"]: one.start for one in operations if one.verb in ("kill", "leave")}
+        going = [one for one in operations if one.verb in ("kill", "leave")]
+        self.gone = {one.about["who"]: one.start for one in sorted(going, key=lambda one: -one.start)}
         self.moments: list[Moment] = []
         self.lives = self._lives()
         for life in self.lives.values():
