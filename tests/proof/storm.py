@@ -31,6 +31,8 @@ LIFETIME = (0.05, 3.0)
 SIZES = (10, 10, 200, 200, 3000, 3000, 9000, 150_000)
 KINDS = ("text", "bytes", "json")
 GROUPS = (None, None, None, "a", "b", "c")
+HASTE = 0.01
+"""The lease of some claims, in seconds: it runs out while their holder lives."""
 ENOUGH = 400
 """Producers rest while so many items wait."""
 
@@ -85,10 +87,12 @@ class Worker(Role):
     """Claims by hand and ends its claims in every way there is."""
 
     def round(self, queue: Queue) -> None:
-        kind = self.dice.choice(("one", "many", "group"))
+        kind = self.dice.choice(("one", "many", "group", "hasty"))
         items = self.ledger.call("claim", lambda: self.claimed(queue, kind), receipts)
         for item in items:
             assert uid_of(item.content), "an item came back altered"
+        if kind == "hasty":
+            time.sleep(self.dice.choice((0, 2 * HASTE)))
         if items and self.dice.random() < 0.2:
             self.ledger.call("mark_done_many", lambda: queue.mark_done_many(items), receipts=receipts(items))
         else:
@@ -96,15 +100,17 @@ class Worker(Role):
                 try:
                     self.end(queue, item)
                 except StaleClaimError:
-                    # Those behind one that did not end well were given back.
-                    assert kind == "group"
+                    # Its lease ran out, or it stood behind one of its group that did not end well.
+                    assert kind in ("hasty", "group")
         if not items:
             time.sleep(0.005)
 
     def claimed(self, queue: Queue, kind: str) -> list[Any]:
         if kind == "group":
             return queue.claim_group()
-        return queue.claim_many(3) if kind == "many" else [item for item in [queue.claim()] if item]
+        if kind == "many":
+            return queue.claim_many(3)
+        return [item for item in [queue.claim(lease=HASTE if kind == "hasty" else None)] if item]
 
     def end(self, queue: Queue, item: Any) -> None:
         about = {"receipts": receipts([item])}
