@@ -51,6 +51,9 @@ pub enum Error {
     #[error("{}: the directory does not exist; create it first", .0.display())]
     MissingDirectory(PathBuf),
 
+    #[error("{}: the file exists already, and is not written over; choose another name or remove it", .0.display())]
+    ExistingFile(PathBuf),
+
     #[error("{0}")]
     Storage(String),
 

@@ -35,3 +35,4 @@ pub use rate::Rate;
 pub use rusqlite::version as sqlite_version;
 pub use schedule::Timing;
 pub use settings::{MOST_BYTES, Settings};
+pub use sqlite::has_queue;

@@ -33,6 +33,7 @@ __all__ = [
     "be_last",
     "clock",
     "end_waits",
+    "has_queue",
     "set_clock",
     "sqlite_version",
     "switch_off",
@@ -50,6 +51,9 @@ def set_clock(ms: int | None, /) -> None:
 
 def clock() -> int:
     """What the queues' clock says, in milliseconds since 1970."""
+
+def has_queue(path: str | os.PathLike[str], /) -> bool:
+    """Whether a file that exists has a queue in it, ours or membox's; nothing is written, and no queue is made."""
 
 def end_waits() -> None:
     """End all waits of this process with `QueueClosedError`: the interpreter is about to exit."""
@@ -495,6 +499,23 @@ class Queue:
 
         A file that this library made gives most of that space back by itself, in small steps, as rows are removed.
         """
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the whole file, the application's tables too, as it is at this moment; others go on writing meanwhile.
+
+        The copy is a file of its own that opens as a queue. It has its name only once it is whole and on disk.
+
+        Raises `FileExistsError` when there is a file of that name, and `FileNotFoundError` when its directory is
+        missing.
+        """
+    def check(self) -> dict[str, Any]:
+        """How the file and the queue fare; reads the whole file.
+
+        `faults`: what SQLite's integrity check found, as a list of lines, empty if the file is sound. `stuck`: ids of
+        items whose claim has ended without an end, because the holder is gone or the lease ran out; the next claim
+        takes them back (at most a hundred are told). `writer`: who holds the write lock at this moment, in words, or
+        None. `own_locks`: whether another copy of SQLite in the process is safe beside this one. `file_bytes`,
+        `free_bytes` (space of removed rows), `wal_bytes`, `schema_version`.
+        """
     def tend(self) -> None:
         """Do now what else is done beside normal work: remove what retention says, give space back, fold the log."""
     def schedule(
@@ -542,8 +563,11 @@ class Queue:
         """The queue at a glance.
 
         `counts`, `oldest_pending_age` in seconds (of items that wait for a worker, not for a time), `next_due_at` (a
-        datetime), `groups` with unfinished items, `paused` and `worker_is_alive`.
+        datetime), `groups` with unfinished items, `paused`, `worker_is_alive`, and `worker`: the `pid`, `hostname` and
+        `heartbeat` (a datetime) of who holds the worker lease live, or None.
         """
+    def queues(self) -> dict[str, dict[str, int]]:
+        """The counts of every queue of the file that ever had an item, by its name."""
     def pause(self) -> bool:
         """Let nobody claim from this queue, in any process, until `resume`. False if it was paused already."""
     def resume(self) -> bool:

@@ -72,6 +72,10 @@ class MissingDirectoryError(StorageError, FileNotFoundError):
     """The directory of the file does not exist."""
 
 
+class ExistingFileError(StorageError, FileExistsError):
+    """The file that was to be written exists already. It was left as it is."""
+
+
 class RetryLater(Exception):  # noqa: N818 - a request, not an error
     """Raised by a handler: try this item again in so many seconds.
 

@@ -61,6 +61,14 @@ mod _native {
         super::CLOCK.now().ms()
     }
 
+    /// Whether a file that exists has a queue in it; nothing is written.
+    #[pyfunction]
+    #[pyo3(signature = (path, /))]
+    fn has_queue(py: Python<'_>, path: std::path::PathBuf) -> PyResult<bool> {
+        use super::leaving::Native;
+        Ok(py.native(|| crate::sqlite::has_queue(&path))?)
+    }
+
     /// Ends all waits of this process; the interpreter is about to exit.
     #[pyfunction]
     fn end_waits() {

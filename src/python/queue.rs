@@ -18,8 +18,10 @@ use super::leaving::{self, Native, Token};
 use super::lock::Lock;
 use super::schedule::Schedule;
 use super::settings;
+use crate::clock::parse_ms;
 use crate::error::Error;
 use crate::item::{Counts, NewItem, OnDuplicate, Status};
+use crate::lease::Record;
 use crate::outcome::Settled;
 use crate::queue::{self, Claim, Durability, Filter, From, Held, Options, Plan};
 use crate::schedule::Timing;
@@ -366,7 +368,35 @@ impl Queue {
         dict.set_item("next_due_at", datetime(py, stats.next_due)?)?;
         dict.set_item("groups", stats.groups)?;
         dict.set_item("paused", stats.paused)?;
-        dict.set_item("worker_is_alive", stats.worker_is_alive)?;
+        dict.set_item("worker_is_alive", stats.worker.is_some())?;
+        dict.set_item("worker", stats.worker.map(|worker| worker_dict(py, &worker)).transpose()?)?;
+        Ok(dict)
+    }
+
+    fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let health = py.native(|| self.core.check())?;
+        let dict = PyDict::new(py);
+        dict.set_item("faults", health.faults)?;
+        dict.set_item("stuck", health.stuck)?;
+        dict.set_item("writer", health.writer)?;
+        dict.set_item("own_locks", health.own_locks)?;
+        dict.set_item("file_bytes", health.file_bytes)?;
+        dict.set_item("free_bytes", health.free_bytes)?;
+        dict.set_item("wal_bytes", health.wal_bytes)?;
+        dict.set_item("schema_version", health.schema_version)?;
+        Ok(dict)
+    }
+
+    fn backup(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        Ok(py.native(|| self.core.backup(&path))?)
+    }
+
+    fn queues<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let queues = py.native(|| self.core.queues())?;
+        let dict = PyDict::new(py);
+        for (name, counts) in queues {
+            dict.set_item(name, counts_dict(py, counts)?)?;
+        }
         Ok(dict)
     }
 
@@ -737,6 +767,15 @@ fn counts_dict(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyDict>> {
     ] {
         dict.set_item(status.as_str(), count)?;
     }
+    Ok(dict)
+}
+
+/// Who holds the worker lease; membox may have written something else in places.
+fn worker_dict<'py>(py: Python<'py>, worker: &Record) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("pid", worker.pid.as_i64())?;
+    dict.set_item("hostname", worker.hostname.as_str())?;
+    dict.set_item("heartbeat", datetime(py, parse_ms(&worker.heartbeat))?)?;
     Ok(dict)
 }
 

@@ -1,4 +1,6 @@
-//! What people do to items and queues: bring back, copy, cancel, delete, pause.
+//! What people do to items and queues: bring back, copy, cancel, delete, pause, back up.
+
+use std::path::Path;
 
 use super::Queue;
 use crate::error::Result;
@@ -70,6 +72,11 @@ impl Queue {
 
     pub fn is_paused(&self) -> Result<bool> {
         Ok(self.session()?.database.setting(&self.paused_key())?.is_some())
+    }
+
+    /// Copies the whole file, as it is at this moment, to one that does not exist yet.
+    pub fn backup(&self, target: &Path) -> Result<()> {
+        self.session()?.database.backup(target, self.wait())
     }
 
     fn paused_key(&self) -> String {

@@ -4,7 +4,8 @@ use super::Queue;
 use crate::clock::parse_ms;
 use crate::error::Result;
 use crate::item::{Attempt, Counts, GroupCounts, Item, Status};
-use crate::sqlite::Page;
+use crate::lease::{self, Record};
+use crate::sqlite::{Health, Page};
 
 /// Which items to list.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +29,8 @@ pub struct Stats {
     pub next_due: Option<i64>,
     pub groups: usize,
     pub paused: bool,
-    pub worker_is_alive: bool,
+    /// Who holds the worker lease live.
+    pub worker: Option<Record>,
 }
 
 impl Queue {
@@ -43,8 +45,19 @@ impl Queue {
             next_due,
             groups: self.group_counts()?.len(),
             paused: self.is_paused()?,
-            worker_is_alive: self.worker_is_alive()?,
+            worker: self.lease_holder(&lease::key(self.name()))?,
         })
+    }
+
+    /// How the file and the queue fare. Reads the whole file.
+    pub fn check(&self) -> Result<Health> {
+        let lease_ms = self.settings().settings.lease_ms();
+        self.session()?.database.health(self.name(), self.options.clock.now(), lease_ms)
+    }
+
+    /// The counts of every queue of the file, by name.
+    pub fn queues(&self) -> Result<Vec<(String, Counts)>> {
+        self.session()?.database.queues()
     }
 
     pub fn get(&self, id: i64) -> Result<Option<Item>> {

@@ -518,13 +518,17 @@ impl Database {
         }
     }
 
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
     fn reader(&self) -> Result<Connection> {
         let reader = connect(&self.place, Making::Existing, &Patience::new(Duration::from_secs(30)))?;
         reader.execute_batch("PRAGMA query_only = ON")?;
         Ok(reader)
     }
 
-    fn about(&self, error: Error) -> Error {
+    pub(super) fn about(&self, error: Error) -> Error {
         match &self.place {
             Place::Memory(_) => error,
             Place::File(path) => error.about(path),
@@ -630,7 +634,7 @@ fn busy(place: &Place, limit: Duration) -> Error {
                 .to_owned()
         }
         locks::Writer::Process(pid) => format!("process {pid} has an open write transaction"),
-        locks::Writer::Unknown => {
+        locks::Writer::Unknown | locks::Writer::Nobody => {
             "another connection or thread has an open transaction; if it is yours, commit it or roll it back before \
              calling the queue"
                 .to_owned()
@@ -671,7 +675,14 @@ enum Making {
     Existing,
 }
 
-/// Every connection of this crate is opened here.
+/// Whether a file that exists has a queue in it, ours or membox's. Nothing is written.
+pub fn has_queue(path: &Path) -> Result<bool> {
+    let place = Place::resolve(path)?;
+    let found = connect(&place, Making::Existing, &Patience::new(Duration::from_secs(30)));
+    found.and_then(|connection| migrate::has_queue(&connection)).map_err(|error| error.about(path))
+}
+
+/// Every connection of this crate is opened here, but for the target of a backup.
 fn connect(place: &Place, making: Making, patience: &Patience) -> Result<Connection> {
     let mut flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;

@@ -802,9 +802,15 @@ impl Drop for SignOfLife {
     }
 }
 
+/// Whether our locks on a file belong to the open file, so that another copy of SQLite in the process cannot drop them.
+pub fn has_own_locks(path: &Path) -> bool {
+    !LOCKS.is_off() && registry().named(path).all(|(_, file)| file.has_ofd)
+}
+
 /// Who keeps us from writing.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Writer {
+    Nobody,
     /// A connection of this very process that is not ours.
     ThisProcess,
     Process(i32),
@@ -822,9 +828,10 @@ pub fn writer(path: &Path) -> Writer {
             None => return Writer::Unknown,
         },
     };
-    match held.ok().flatten() {
-        Some(pid) if pid == std::process::id() as libc::pid_t => Writer::ThisProcess,
-        Some(pid) if pid > 0 => Writer::Process(pid),
+    match held {
+        Ok(None) => Writer::Nobody,
+        Ok(Some(pid)) if pid == std::process::id() as libc::pid_t => Writer::ThisProcess,
+        Ok(Some(pid)) if pid > 0 => Writer::Process(pid),
         _ => Writer::Unknown,
     }
 }

@@ -69,8 +69,13 @@ fn upgrade(connection: &mut Connection) -> Result<()> {
     Ok(())
 }
 
+/// Whether a file has a queue, ours or membox's.
+pub fn has_queue(connection: &Connection) -> Result<bool> {
+    Ok(exists(connection, "membox_queue_meta")? || exists(connection, "ingest_queue")?)
+}
+
 /// 0 for a file that has no queue of ours yet.
-fn version(connection: &Connection) -> Result<i64> {
+pub fn version(connection: &Connection) -> Result<i64> {
     if !exists(connection, "membox_queue_meta")? {
         return Ok(0);
     }

@@ -1,5 +1,6 @@
 //! The store: bind, run, map rows; one short function per statement.
 
+mod backup;
 mod checkpoint;
 mod connection;
 mod failure;
@@ -7,6 +8,7 @@ mod filler;
 mod foreign;
 #[cfg_attr(not(unix), path = "fork_elsewhere.rs")]
 mod fork;
+mod health;
 mod joint;
 #[cfg_attr(not(unix), path = "locks_elsewhere.rs")]
 mod locks;
@@ -19,9 +21,10 @@ mod signs;
 
 #[cfg(feature = "python")]
 pub use connection::ring_all;
-pub use connection::{Database, Flush, Lent, Wait};
+pub use connection::{Database, Flush, Lent, Wait, has_queue};
 pub use foreign::Statement;
 pub use fork::generation;
+pub use health::Health;
 pub use locks::SignOfLife;
 #[cfg(feature = "python")]
 pub use locks::{COMMIT_CHECK, FORK, LOCKS, install};
@@ -29,7 +32,7 @@ pub use place::Place;
 pub use signs::{keep as keep_sign, tidy as tidy_signs};
 
 use once_cell::unsync::OnceCell;
-use rows::{integer, read_claimed, read_delivered, read_item, read_schedule, text};
+use rows::{integer, read_claimed, read_counts, read_delivered, read_item, read_schedule, text};
 use rusqlite::types::{FromSql, Value as SqlValue};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
@@ -303,9 +306,7 @@ impl<'a> Tx<'a> {
     }
 
     pub fn expired(&self, queue: &str, lease_ms: i64, limit: usize) -> Result<Vec<Claimed>> {
-        let mut statement = self.connection.prepare_cached(statement!("expired"))?;
-        let rows = statement.query_map(params![queue, self.now.ms(), lease_ms, limit as i64], read_claimed)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        expired(self.connection, queue, self.now, lease_ms, limit)
     }
 
     pub fn ahead(&self, queue: &str, lease_ms: i64, limit: usize) -> Result<Vec<Claimed>> {
@@ -464,9 +465,7 @@ impl<'a> Tx<'a> {
     }
 
     pub fn claims_of(&self, queue: &str, holder: i64, limit: usize) -> Result<Vec<Claimed>> {
-        let mut statement = self.connection.prepare_cached(statement!("holder_claims"))?;
-        let rows = statement.query_map(params![queue, holder, limit as i64], read_claimed)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        claims_of(self.connection, queue, holder, limit)
     }
 
     pub fn remove_holder(&self, queue: &str, holder: i64) -> Result<()> {
@@ -759,6 +758,15 @@ impl Database {
         self.read(|connection| counts(connection, queue))
     }
 
+    /// The counts of every queue that has ever had an item, by name.
+    pub fn queues(&self) -> Result<Vec<(String, Counts)>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(statement!("queues"))?;
+            let rows = statement.query_map([], |row| Ok((text(row, 6)?.unwrap_or_default(), read_counts(row)?)))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     pub fn attention(&self, queue: &str, now: Now, lease_ms: i64) -> Result<Attention> {
         self.read(|connection| attention(connection, queue, now, lease_ms, true))
     }
@@ -774,6 +782,18 @@ fn holders(connection: &Connection, queue: &str) -> Result<Vec<i64>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+fn expired(connection: &Connection, queue: &str, now: Now, lease_ms: i64, limit: usize) -> Result<Vec<Claimed>> {
+    let mut statement = connection.prepare_cached(statement!("expired"))?;
+    let rows = statement.query_map(params![queue, now.ms(), lease_ms, limit as i64], read_claimed)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn claims_of(connection: &Connection, queue: &str, holder: i64, limit: usize) -> Result<Vec<Claimed>> {
+    let mut statement = connection.prepare_cached(statement!("holder_claims"))?;
+    let rows = statement.query_map(params![queue, holder, limit as i64], read_claimed)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 fn schedules(connection: &Connection, queue: &str) -> Result<Vec<Schedule>> {
     let mut statement = connection.prepare_cached(statement!("schedules"))?;
     let rows = statement.query_map(params![queue], read_schedule)?;
@@ -782,17 +802,7 @@ fn schedules(connection: &Connection, queue: &str) -> Result<Vec<Schedule>> {
 
 fn counts(connection: &Connection, queue: &str) -> Result<Counts> {
     let mut statement = connection.prepare_cached(statement!("counts"))?;
-    let counts = statement.query_row(params![queue], |row| {
-        Ok(Counts {
-            pending: row.get(0)?,
-            processing: row.get(1)?,
-            done: row.get(2)?,
-            failed: row.get(3)?,
-            blocked: row.get(4)?,
-            cancelled: row.get(5)?,
-        })
-    });
-    Ok(counts.optional()?.unwrap_or_default())
+    Ok(statement.query_row(params![queue], read_counts).optional()?.unwrap_or_default())
 }
 
 fn attention(connection: &Connection, queue: &str, now: Now, lease_ms: i64, thorough: bool) -> Result<Attention> {

@@ -5,7 +5,7 @@ use rusqlite::types::{Value as SqlValue, ValueRef};
 use serde_json::{Map, Value};
 
 use super::{Claimed, Fence};
-use crate::item::{Content, Item, Key, KeyName, NewItem, OnDuplicate, Schedule, Stored, checksum};
+use crate::item::{Content, Counts, Item, Key, KeyName, NewItem, OnDuplicate, Schedule, Stored, checksum};
 use crate::schedule::Timing;
 
 pub fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
@@ -18,6 +18,17 @@ pub fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
         cancelled: integer(row, 7)? == Some(1),
         group: text(row, 8)?,
         batch: integer(row, 9)?,
+    })
+}
+
+pub fn read_counts(row: &Row) -> rusqlite::Result<Counts> {
+    Ok(Counts {
+        pending: row.get(0)?,
+        processing: row.get(1)?,
+        done: row.get(2)?,
+        failed: row.get(3)?,
+        blocked: row.get(4)?,
+        cancelled: row.get(5)?,
     })
 }
 
