@@ -599,6 +599,8 @@ class Queue:
         """How many items wait or are being worked on."""
     def failures(self, limit: int = 5) -> list[Item]:
         """The latest failed items, newest first."""
+    def running(self, limit: int = 50) -> list[Item]:
+        """The items that are being worked on, the longest first."""
     def acquire_worker_lease(self, ttl: _Seconds = 60.0) -> bool:
         """Take the right to be the one worker of this queue. False while anybody, this object too, holds it live."""
     def refresh_worker_lease(self) -> bool:

@@ -183,6 +183,7 @@ class AsyncQueue:
     group_counts = verb(Queue.group_counts)
     pending = verb(Queue.pending)
     failures = verb(Queue.failures)
+    running = verb(Queue.running)
     history = verb(Queue.history)
     stats = verb(Queue.stats)
     coverage_note = verb(Queue.coverage_note)

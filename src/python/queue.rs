@@ -495,6 +495,12 @@ impl Queue {
         Ok(py.native(|| self.core.failures(limit))?.into_iter().map(Item::read).collect())
     }
 
+    #[pyo3(signature = (limit = None), text_signature = "($self, limit=50)")]
+    fn running(&self, py: Python<'_>, limit: Arg) -> PyResult<Vec<Item>> {
+        let limit = limit.map_or(Ok(50), |limit| positive("limit", limit))? as usize;
+        Ok(py.native(|| self.core.running(limit))?.into_iter().map(Item::read).collect())
+    }
+
     #[pyo3(signature = (ttl = None), text_signature = "($self, ttl=60.0)")]
     fn acquire_worker_lease(&self, py: Python<'_>, ttl: Arg) -> PyResult<bool> {
         let ttl_ms = ttl_ms(ttl)?;

@@ -81,6 +81,11 @@ impl Queue {
         self.session()?.database.failures(self.name(), i64::try_from(limit).unwrap_or(i64::MAX))
     }
 
+    /// The items that are being worked on, the longest first.
+    pub fn running(&self, limit: usize) -> Result<Vec<Item>> {
+        self.session()?.database.running(self.name(), i64::try_from(limit).unwrap_or(i64::MAX))
+    }
+
     pub fn counts(&self) -> Result<Counts> {
         self.session()?.database.counts(self.name())
     }

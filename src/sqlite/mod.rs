@@ -754,6 +754,14 @@ impl Database {
         })
     }
 
+    pub fn running(&self, queue: &str, limit: i64) -> Result<Vec<Item>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(statement!("running"))?;
+            let rows = statement.query_map(params![queue, limit], read_item)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     pub fn counts(&self, queue: &str) -> Result<Counts> {
         self.read(|connection| counts(connection, queue))
     }

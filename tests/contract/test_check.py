@@ -1,4 +1,4 @@
-"""check, queues and has_queue: how the file and its queues fare."""
+"""check, running, queues and has_queue: how the file and its queues fare."""
 
 import os
 import sqlite3
@@ -108,3 +108,15 @@ def test_a_file_that_is_no_database_has_no_queue_but_an_error(tmp_path):
     with pytest.raises(errors.StorageError):
         _native.has_queue(tmp_path / "missing.db")
     assert not (tmp_path / "missing.db").exists()
+
+
+def test_what_is_being_worked_on_the_longest_first(queue, clock):
+    queue.enqueue_many(["a", "b", "c"])
+    assert queue.running() == []
+    first = queue.claim()
+    clock.advance(5)
+    queue.claim()
+    assert [(item.content, item.status) for item in queue.running()] == [("a", "processing"), ("b", "processing")]
+    assert [item.id for item in queue.running(limit=1)] == [1]
+    queue.mark_done(first)
+    assert [item.id for item in queue.running()] == [2]
