@@ -507,8 +507,8 @@ class Queue:
         Raises `FileExistsError` when there is a file of that name, and `FileNotFoundError` when its directory is
         missing.
         """
-    def check(self) -> dict[str, Any]:
-        """How the file and the queue fare; reads the whole file.
+    def check(self, *, thorough: bool = True) -> dict[str, Any]:
+        """How the file and the queue fare. A thorough look reads the whole file; without it there are no `faults`.
 
         `faults`: what SQLite's integrity check found, as a list of lines, empty if the file is sound. `stuck`: ids of
         items whose claim has ended without an end, because the holder is gone or the lease ran out; the next claim

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
+import threading
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from membox_queue.errors import QueueError
+from membox_queue.legible import line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,47 +62,73 @@ class Told(Watcher):
 
 
 class Bar(Watcher):
-    """A live bar: how many items have ended, of how many."""
+    """A live bar: how many items have ended, of how many, what is in hand, and above it what failed."""
 
     def __init__(self, queues: Sequence[_native.Queue]) -> None:
+        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         self.queues = queues
         self.bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), transient=False
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[hand]}", style="dim", markup=False),
+            console=Console(stderr=True, markup=False, highlight=False, emoji=False),
         )
+        self.label = line(" · ".join(queue.name for queue in queues), 24)
+        self.lock = threading.Lock()
+        self.in_hand: dict[int, str] = {}
         self.ended = 0
         self.failed = 0
 
     def __enter__(self) -> Bar:
         self.bar.start()
-        self.task = self.bar.add_task(" · ".join(queue.name for queue in self.queues), total=self.pending())
+        self.task = self.bar.add_task(self.label, total=self.pending(), hand="")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.bar.update(self.task, total=self.ended, completed=self.ended)
+        self.bar.update(self.task, total=self.ended, completed=self.ended, hand="")
         self.bar.stop()
 
     def __call__(self, event: LoopEvent) -> None:
         """Move the bar."""
-        if event.kind == "claimed":
-            return
         try:
-            self.move(event)
+            with self.lock:
+                self.move(event)
         except QueueError:
             logger.debug("the bar stands still", exc_info=True)
 
     def move(self, event: LoopEvent) -> None:
         """Show how far it is, asking the file."""
+        if event.kind == "claimed":
+            self.in_hand[event.item.id] = title(event.item)
+        else:
+            self.in_hand.pop(event.item.id, None)
+        if event.kind in ("failed", "postponed"):
+            self.complain(event)
         self.ended += event.kind in ("done", "failed")
         self.failed += event.kind == "failed"
-        name = " · ".join(queue.name for queue in self.queues)
-        label = f"{name}, {self.failed} failed" if self.failed else name
-        self.bar.update(self.task, description=label, completed=self.ended, total=self.ended + self.pending())
+        label = f"{self.label}, {self.failed} failed" if self.failed else self.label
+        total = self.ended + self.pending()
+        hand = ", ".join(self.in_hand.values())
+        self.bar.update(self.task, description=label, completed=self.ended, total=total, hand=line(hand, 24))
+
+    def complain(self, event: LoopEvent) -> None:
+        """Say above the bar what went wrong with an item."""
+        error = next((now.error for queue in self.queues if (now := queue.get(event.item.id))), None)
+        words = f"item {event.item.id} {event.kind}: {error or 'no reason given'}"
+        self.bar.console.print(line(words, self.bar.console.width), style="red" if event.kind == "failed" else "yellow")
 
     def pending(self) -> int:
         """How many items are still to come."""
         return sum(queue.pending() for queue in self.queues)
+
+
+def title(item: _native.Item) -> str:
+    """What people call an item: its file's name, else its number."""
+    return PurePath(item.source_path).name if item.source_path else f"item {item.id}"
 
 
 def watcher(progress: Progress, queues: Sequence[_native.Queue]) -> Watcher:

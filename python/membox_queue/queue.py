@@ -48,18 +48,10 @@ class Queue(_native.Queue):
         Raises FileNotFoundError when there is no such file and ValueError when it is not UTF-8; nothing is written
         then.
         """
-        file = Path(path).resolve(strict=True)
-        try:
-            content = file.read_bytes().decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{file} is not UTF-8 text ({error}); enqueue its bytes instead") from error
-        return self.enqueue(
-            content,
-            project=_project_of(file) if project is None else project,
-            source_path=file if source_path is None else source_path,
-            doc_date=date.fromtimestamp(file.stat().st_mtime) if doc_date is None else doc_date,
-            **options,
-        )
+        found = document(path)
+        given = {"project": project, "source_path": source_path, "doc_date": doc_date}
+        found |= {name: value for name, value in given.items() if value is not None}
+        return self.enqueue(**found, **options)
 
     def drain(
         self,
@@ -212,6 +204,17 @@ def new_key(prefix: str) -> str:
     if not prefix or not isinstance(prefix, str):
         raise ValueError("new_key takes a prefix, such as the channel a message came from")
     return f"{prefix}_{secrets.token_hex(8)}"
+
+
+def document(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a text file says about itself: content, source_path, project and doc_date, by the names of `enqueue`."""
+    file = Path(path).resolve(strict=True)
+    try:
+        content = file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is not UTF-8 text ({error}); enqueue its bytes instead") from error
+    day = date.fromtimestamp(file.stat().st_mtime)
+    return {"content": content, "source_path": file, "project": _project_of(file), "doc_date": day}
 
 
 def _reopen(cls: type[Queue], path: str, name: str, options: dict[str, Any]) -> Queue:

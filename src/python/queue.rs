@@ -373,8 +373,9 @@ impl Queue {
         Ok(dict)
     }
 
-    fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let health = py.native(|| self.core.check())?;
+    #[pyo3(signature = (*, thorough = true))]
+    fn check<'py>(&self, py: Python<'py>, thorough: bool) -> PyResult<Bound<'py, PyDict>> {
+        let health = py.native(|| self.core.check(thorough))?;
         let dict = PyDict::new(py);
         dict.set_item("faults", health.faults)?;
         dict.set_item("stuck", health.stuck)?;

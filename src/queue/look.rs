@@ -49,10 +49,10 @@ impl Queue {
         })
     }
 
-    /// How the file and the queue fare. Reads the whole file.
-    pub fn check(&self) -> Result<Health> {
+    /// How the file and the queue fare; a thorough look reads the whole file.
+    pub fn check(&self, thorough: bool) -> Result<Health> {
         let lease_ms = self.settings().settings.lease_ms();
-        self.session()?.database.health(self.name(), self.options.clock.now(), lease_ms)
+        self.session()?.database.health(self.name(), self.options.clock.now(), lease_ms, thorough)
     }
 
     /// The counts of every queue of the file, by name.

@@ -27,7 +27,7 @@ pub struct Health {
 }
 
 impl Database {
-    pub fn health(&self, queue: &str, now: Now, lease_ms: i64) -> Result<Health> {
+    pub fn health(&self, queue: &str, now: Now, lease_ms: i64, thorough: bool) -> Result<Health> {
         let (own_locks, writer) = match self.place() {
             Place::Memory(_) => (true, None),
             Place::File(path) => (locks::has_own_locks(path), name(&locks::writer(path))),
@@ -36,7 +36,7 @@ impl Database {
         self.read(|connection| {
             let page_bytes = number(connection, "PRAGMA page_size")?;
             // Damage is an answer here, not an error, wherever it is met.
-            let mut faults = faults(connection)?;
+            let mut faults = if thorough { faults(connection)? } else { Vec::new() };
             let stuck = match self.stuck(connection, queue, now, lease_ms) {
                 Err(Error::Corrupt(text)) => {
                     faults.push(text);

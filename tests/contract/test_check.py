@@ -69,6 +69,7 @@ def test_a_damaged_file_is_told(path, tmp_path):
     (tmp_path / "damaged.db").write_bytes(damaged)
     with Queue(tmp_path / "damaged.db") as queue:
         assert queue.check()["faults"]
+        assert queue.check(thorough=False)["schema_version"] >= 2
 
 
 def test_who_works_is_told(queue, clock):

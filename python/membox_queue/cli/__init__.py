@@ -1,0 +1,57 @@
+"""The command line: which commands there are. `membox-queue`, also as `python -m membox_queue`."""
+
+from typing import Annotated
+
+import typer
+
+from membox_queue.cli import file, ingest, listing, process, repair, schedule, status
+from membox_queue.cli.mistakes import Commands
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    epilog="""Options follow the command; --db and --queue say which queue (MEMBOX_QUEUE_DB sets the file for all).
+    Exit codes: 0 done, 1 not possible or not healthy, 2 wrong usage, 3 items failed, 130 interrupted.""",
+)
+
+
+def version(asked: bool) -> None:
+    """Say which version this is, and leave."""
+    if asked:
+        from membox_queue import _native
+
+        typer.echo(f"membox-queue {_native.__version__}, SQLite {_native.sqlite_version}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    _version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Say which.")] = False,
+) -> None:
+    """A durable work queue inside an SQLite file."""
+
+
+app.command()(ingest.ingest)
+app.command()(process.process)
+app.command()(status.status)
+app.command()(status.top)
+app.command("list")(listing.list_items)
+app.command()(listing.show)
+app.command()(listing.failures)
+app.command()(repair.retry)
+app.command()(repair.replay)
+app.command()(repair.cancel)
+app.command()(repair.delete)
+app.command()(repair.purge)
+app.command()(repair.prune)
+app.command()(repair.pause)
+app.command()(repair.resume)
+app.add_typer(schedule.app, name="schedule")
+app.command()(file.compact)
+app.command()(file.backup)
+app.command()(file.doctor)
+app.command()(file.demo)

@@ -1,0 +1,52 @@
+"""compact, backup, doctor and demo: what is about the file, not about items."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from membox_queue.cli import health, plain, screen
+from membox_queue.cli.mistakes import Mistake
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing
+from membox_queue.legible import size
+
+
+def compact(db: Db = DEFAULT_DB) -> None:
+    """Rewrite the file without the space that removed rows left."""
+    with existing(db, DEFAULT_NAME) as opened:
+        before = db.stat().st_size
+        opened.compact()
+    typer.echo(f"{db}: {size(before)} → {size(db.stat().st_size)}")
+
+
+def backup(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="The copy; it must not exist yet.")],
+    db: Db = DEFAULT_DB,
+) -> None:
+    """Copy the file as it is at this moment, while others go on writing."""
+    with existing(db, DEFAULT_NAME) as opened:
+        opened.backup(target)
+    typer.echo(f"{db} → {target}, {size(target.stat().st_size)}")
+
+
+def doctor(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
+    """Look for what is wrong, and say it in words; the exit code is 1 if something is."""
+    if not db.exists():
+        raise Mistake(f"there is no file {db}; name the right one with --db or MEMBOX_QUEUE_DB")
+    findings = health.examine(db, queue)
+    verdict = health.verdict(findings)
+    if as_json:
+        plain.put({"file": str(db), "queue": queue, **verdict, "findings": [vars(finding) for finding in findings]})
+    else:
+        screen.show(*health.lines(findings), "", screen.text(verdict["verdict"], "bold"))
+    if not verdict["healthy"]:
+        raise typer.Exit(1)
+
+
+def demo(
+    keep: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the demo's file, to look at it.")] = None,
+) -> None:
+    """Accept documents, kill the worker in the middle of one, and lose nothing: about eight seconds."""
+    from membox_queue import demo
+
+    raise typer.Exit(demo.main(keep))

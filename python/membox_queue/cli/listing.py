@@ -1,0 +1,156 @@
+"""list, show and failures: items one a line, or one in full."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from membox_queue import _native
+from membox_queue.cli import overview, plain, screen
+from membox_queue.cli.mistakes import Mistake
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing
+from membox_queue.legible import block, duration, line
+from membox_queue.queue import Queue
+
+Limit = Annotated[int, typer.Option(min=1, help="How many.")]
+Id = Annotated[int, typer.Argument(help="The item's number.")]
+
+
+def list_items(
+    db: Db = DEFAULT_DB,
+    queue: Name = DEFAULT_NAME,
+    status: Annotated[str | None, typer.Option(help="pending, processing, done, failed or cancelled.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only of this project.")] = None,
+    group: Annotated[str | None, typer.Option(help="Only of this group.")] = None,
+    limit: Limit = 20,
+    after: Annotated[
+        int | None, typer.Option(metavar="ID", help="Go on after the last one of the page before.")
+    ] = None,
+    oldest: Annotated[bool, typer.Option("--oldest", help="The oldest first.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Items, the newest first."""
+    with existing(db, queue) as opened:
+        page: dict[str, Any] = {"status": status, "project": project, "group": group, "after": after}
+        found = opened.items(**page, limit=limit, newest_first=not oldest)
+    items = [plain.brief(item) for item in found]
+    if as_json:
+        plain.put(items)
+        return
+    rows: list[list[Any]] = [[str(item["id"]), screen.status_text(item["status"]), *about(item)] for item in items]
+    if rows:
+        screen.show(screen.table([">id", "status", "age", ">attempt", "*document", "*content"], rows))
+    if len(rows) == limit:
+        screen.hint(f"more: --after {items[-1]['id']}")
+    elif not rows:
+        screen.hint("nothing there")
+
+
+def about(item: dict[str, Any]) -> list[str]:
+    """The columns of an item that are the same for all."""
+    age = overview.ago(item["enqueued_at"]).removesuffix(" ago")
+    name = overview.document(item) if item["source_path"] else ""
+    return [age, str(item["attempt"]), name, item["error"] if item["status"] == "failed" else item["preview"]]
+
+
+def failures(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, limit: Limit = 20, as_json: AsJson = False) -> None:
+    """The latest failed items with their errors, the newest first."""
+    with existing(db, queue) as opened:
+        items = [plain.brief(item) for item in opened.failures(limit=limit)]
+    if as_json:
+        plain.put(items)
+    elif items:
+        screen.show(overview.failure_table(items))
+    else:
+        screen.hint("nothing has failed")
+
+
+def show(
+    id: Id,
+    db: Db = DEFAULT_DB,
+    queue: Name = DEFAULT_NAME,
+    content: Annotated[bool, typer.Option("--content", help="The content alone, as it is.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """One item: what is known about it, its history and its content."""
+    with existing(db, queue) as opened:
+        item = found(opened, id)
+        history = opened.history(id)
+    if as_json:
+        plain.put(plain.whole(item, history))
+    elif content:
+        write(item.content)
+    else:
+        tell(item, history)
+
+
+def found(queue: Queue, id: int) -> _native.Item:
+    """An item that must be there."""
+    if (item := queue.get(id)) is None:
+        elsewhere = [name for name in queue.queues() if name != queue.name]
+        others = f"; other queues of the file: {', '.join(elsewhere)}" if elsewhere else ""
+        raise Mistake(f"the queue {queue.name} has no item {id}{others}")
+    return item
+
+
+def write(content: Any) -> None:
+    """Write content as it is; a terminal gets it with unprintable characters spelled out."""
+    raw = content if isinstance(content, bytes) else as_text(content).encode("utf-8", "surrogatepass")
+    if sys.stdout.isatty():
+        typer.echo(block(raw.decode("utf-8", "replace")))
+    else:
+        sys.stdout.buffer.write(raw)
+
+
+def as_text(content: Any) -> str:
+    """Content as text."""
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=2)
+
+
+def tell(item: _native.Item, history: list[_native.Attempt]) -> None:
+    """Show an item to people."""
+    seen = plain.brief(item)
+    times = ("enqueued_at", "run_at", "started_at", "finished_at")
+    facts: list[list[Any]] = [["status", screen.status_text(item.status)]]
+    facts += [
+        [name.removesuffix("_at").replace("_", " "), f"{value:%Y-%m-%d %H:%M:%S} UTC"]
+        for name in times
+        if (value := seen[name])
+    ]
+    names = ("source_path", "project", "doc_date", "priority", "group", "key", "attempt", "retries", "worker")
+    facts += [[name.replace("_", " "), str(seen[name])] for name in names if seen[name]]
+    if item.progress is not None:
+        facts.append(["progress", f"{item.progress:.0%} {item.progress_note or ''}"])
+    if item.headers:
+        facts.append(["headers", json.dumps(item.headers, ensure_ascii=False)])
+    parts: list[Any] = [
+        screen.text(f"item {item.id} of {item.queue}", "bold"),
+        screen.indented(screen.table(["what", "*"], facts, header=False)),
+    ]
+    if history:
+        columns = [">attempt", "ending", "took", "*worker", "*error"]
+        rows = [attempt_row(attempt) for attempt in history]
+        parts += ["", screen.text("history", "bold"), screen.indented(screen.table(columns, rows))]
+    screen.show(*parts)
+    if item.error and item.status == "failed":
+        passage("error", item.error)
+    if item.result is not None:
+        passage("result", as_text(item.result))
+    bytes_held = isinstance(item.content, bytes)
+    passage("content", plain.preview(item, 80) if bytes_held else as_text(item.content))
+
+
+def passage(name: str, text: str) -> None:
+    """Text of several lines under its name."""
+    screen.show("", screen.text(name, "bold"))
+    typer.echo("\n".join(f"  {row}" for row in block(text).split("\n")))
+
+
+def attempt_row(attempt: _native.Attempt) -> list[Any]:
+    """How one attempt ended."""
+    took = ""
+    if attempt.started_at and attempt.ended_at:
+        took = duration((attempt.ended_at - attempt.started_at).total_seconds())
+    ending = screen.status_text(attempt.ending)
+    return [str(attempt.attempt), ending, took, attempt.worker or "", line(attempt.error or "", screen.LONGEST)]

@@ -1,0 +1,125 @@
+"""A queue at a glance: looked at once, told as plain values or as lines for people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from membox_queue import _native
+from membox_queue.cli import plain, screen
+from membox_queue.legible import duration, number
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from membox_queue.queue import Queue
+
+SHOWN = ("pending", "processing", "done", "failed")
+"""Statuses that are shown also when nothing stands in them."""
+
+
+def now() -> datetime:
+    """What the queues' clock says."""
+    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=_native.clock())
+
+
+def ago(time: datetime | None) -> str:
+    """How long ago something was."""
+    return "" if time is None else f"{duration((now() - time).total_seconds())} ago"
+
+
+def look(queue: Queue, failures: int = 5, running: int = 20) -> dict[str, Any]:
+    """All that an overview tells, read once."""
+    return {
+        "file": str(queue.path),
+        "queue": queue.name,
+        **queue.stats(),
+        "coverage_note": queue.coverage_note(),
+        "running": [plain.brief(item) for item in queue.running(limit=running)],
+        "failures": [plain.brief(item) for item in queue.failures(limit=failures)],
+        "queues": queue.queues(),
+    }
+
+
+def lines(seen: dict[str, Any]) -> list[RenderableType]:
+    """The same for people."""
+    parts: list[RenderableType] = [heading(seen), screen.table(["status", ">count", "*"], counts(seen), header=False)]
+    parts += [screen.table(["what", "*"], facts(seen), header=False)]
+    if seen["running"]:
+        rows = [running_row(item) for item in seen["running"]]
+        columns = [">id", "*document", "for", ">attempt", "*progress", "worker"]
+        parts += ["", screen.text("in work", "bold"), screen.indented(screen.table(columns, rows))]
+    if seen["failures"]:
+        parts += ["", screen.text("recent failures", "bold"), screen.indented(failure_table(seen["failures"]))]
+    return parts
+
+
+def heading(seen: dict[str, Any]) -> Text:
+    """Which queue this is."""
+    made = screen.text(f"{seen['queue']}", "bold")
+    made.append_text(screen.text(f"  {seen['file']}", "dim"))
+    if seen["paused"]:
+        made.append("  PAUSED", "bold red")
+    return made
+
+
+def counts(seen: dict[str, Any]) -> list[list[str | Text]]:
+    """A line for each status."""
+    beside = {"pending": f"oldest waits {duration(age)}" if (age := seen["oldest_pending_age"]) is not None else ""}
+    rows: list[list[str | Text]] = []
+    for status, count in seen["counts"].items():
+        if count or status in SHOWN:
+            rows.append([screen.text(status, screen.STYLES.get(status, "")), f"{count:,}", beside.get(status, "")])
+    return rows
+
+
+def facts(seen: dict[str, Any]) -> list[list[str | Text]]:
+    """What else there is to say, each in a line."""
+    rows: list[list[str | Text]] = [["worker", worker(seen)]]
+    if seen["next_due_at"]:
+        rows.append(["next due", f"in {duration((seen['next_due_at'] - now()).total_seconds())}"])
+    if seen["groups"]:
+        rows.append(["groups", f"{seen['groups']:,} with unfinished items"])
+    others = [
+        f"{name} ({number(count['pending'] + count['processing'], 'pending', 'pending')})"
+        for name, count in seen["queues"].items()
+        if name != seen["queue"]
+    ]
+    if others:
+        rows.append(["other queues", ", ".join(others)])
+    return rows
+
+
+def worker(seen: dict[str, Any]) -> str:
+    """Who drains the queue."""
+    if (found := seen["worker"]) is not None:
+        return f"pid {found['pid']} on {found['hostname']}, seen {ago(found['heartbeat'])}"
+    if seen["paused"] and seen["counts"]["pending"]:
+        return "none; paused until: membox-queue resume"
+    if seen["counts"]["pending"]:
+        return "none; start one: membox-queue process HANDLER"
+    return "none"
+
+
+def running_row(item: dict[str, Any]) -> list[str | Text]:
+    """An item that is being worked on."""
+    fraction = item["progress"]
+    progress = "" if fraction is None else f"{fraction:4.0%} {item['progress_note'] or ''}"
+    since = "" if item["started_at"] is None else duration((now() - item["started_at"]).total_seconds())
+    return [str(item["id"]), document(item), since, str(item["attempt"]), progress, item["worker"] or ""]
+
+
+def failure_table(failures: list[dict[str, Any]]) -> RenderableType:
+    """Failures, one a line."""
+    rows = [
+        [str(item["id"]), document(item), str(item["retries"]), ago(item["finished_at"]), item["error"] or ""]
+        for item in failures
+    ]
+    return screen.table([">id", "*document", ">tries", "when", "*error"], rows)
+
+
+def document(item: dict[str, Any]) -> str:
+    """What an item is called by people: its file's name, else its first words."""
+    return PurePath(item["source_path"]).name if item["source_path"] else item["preview"]

@@ -1,0 +1,89 @@
+"""process: the worker, with a bar when somebody looks and a log when nobody does."""
+
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from membox_queue.cli import plain
+from membox_queue.cli.mistakes import FAILED_ITEMS, INTERRUPTED, Mistake
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing, find_handlers_here
+from membox_queue.cli.spans import seconds
+from membox_queue.drain import DrainReport
+from membox_queue.queue import Queue
+from membox_queue.worker import decoded, load_handler
+
+
+def process(
+    handler: Annotated[str, typer.Argument(help="What handles an item: package.module:function.")],
+    db: Db = DEFAULT_DB,
+    queue: Name = DEFAULT_NAME,
+    concurrency: Annotated[int, typer.Option(min=1, help="How many items are handled at once.")] = 1,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Bring failed items back first.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Stay until stopped.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Leave after so many items.")] = None,
+    linger: Annotated[
+        float, typer.Option(parser=seconds, metavar="TIME", help="Stay while something falls due within it.")
+    ] = 0.0,
+    as_json: AsJson = False,
+    settings: Annotated[str, typer.Option(hidden=True, help="Options of the queue, as JSON.")] = "{}",
+) -> None:
+    """Handle what is due, then leave; with --watch, stay and wait for more."""
+    # A log is to tell what failed and why; beside a live bar that would be noise.
+    level = logging.ERROR if sys.stderr.isatty() else logging.INFO
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=level)
+    find_handlers_here()
+    function = loaded(handler)
+    options = decoded(json.loads(settings))
+    # A worker that stays may well be there before the first document.
+    with Queue(db, queue, **options) if watch else existing(db, queue, **options) as opened:
+        if watch and retry_failed:
+            opened.retry_failed()
+        if watch:
+            report = opened.work(function, concurrency=concurrency, limit=limit, progress=True)
+        else:
+            report = opened.drain(
+                function,
+                concurrency=concurrency,
+                retry_failed=retry_failed,
+                limit=limit,
+                linger=linger,
+                progress=True,
+            )
+    if as_json:
+        plain.put(asdict(report))
+    else:
+        typer.echo(in_words(report))
+    if report.stopped and not watch:
+        raise typer.Exit(INTERRUPTED)
+    if report.failed:
+        raise typer.Exit(FAILED_ITEMS)
+
+
+def in_words(report: DrainReport) -> str:
+    """What a loop did, in a line."""
+    if report.refused:
+        return "another worker is at it"
+    words = f"{report.done} done · {report.failed} failed · {report.postponed} postponed · {report.retried} retried"
+    return f"{words} · {report.released} given back" if report.released else words
+
+
+def loaded(handler: str) -> Callable[[Any], Any]:
+    """Import a handler; what its module raises is told with its place, not with our frames."""
+    try:
+        return load_handler(handler)
+    except ValueError:
+        raise
+    except SyntaxError as error:
+        place = f"{Path(error.filename or '?').name}, line {error.lineno}"
+        raise Mistake(f"{handler} cannot be imported: SyntaxError: {error.msg} ({place})") from error
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}, line {last.lineno}"
+        raise Mistake(f"{handler} cannot be imported: {type(error).__name__}: {error} ({place})") from error

@@ -1,0 +1,128 @@
+"""retry, replay, cancel, delete, purge, prune, pause and resume: what people do to items and queues."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from membox_queue.cli.ingest import named
+from membox_queue.cli.mistakes import Mistake
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, Db, Name, Yes, confirm, existing
+from membox_queue.cli.spans import seconds
+from membox_queue.legible import duration, number
+from membox_queue.queue import Queue
+
+Ids = Annotated[list[int], typer.Argument(metavar="ID...", help="The items' numbers.")]
+PAGE = 200
+
+
+def retry(
+    ids: Annotated[list[int] | None, typer.Argument(metavar="[ID...]", help="The items' numbers.")] = None,
+    db: Db = DEFAULT_DB,
+    queue: Name = DEFAULT_NAME,
+    everything: Annotated[bool, typer.Option("--all", help="Every failed item.")] = False,
+) -> None:
+    """Bring failed or cancelled items back, in their old place and with a fresh allowance."""
+    if bool(ids) == everything:
+        raise Mistake("say which items, or --all for every failed one")
+    with existing(db, queue) as opened:
+        if ids:
+            each(
+                opened, ids, opened.retry, "brought back", "is neither failed nor cancelled, or its key is in use again"
+            )
+            return
+        brought_back = kept = 0
+        for id in failed_ids(opened):
+            brought_back, kept = (brought_back + 1, kept) if opened.retry(id) else (brought_back, kept + 1)
+    left = f"; {kept:,} left, because their key is in use again" if kept else ""
+    typer.echo(f"{number(brought_back, 'item')} brought back{left}")
+
+
+def failed_ids(queue: Queue) -> list[int]:
+    """Every failed item's number."""
+    ids: list[int] = []
+    while page := queue.items(status="failed", limit=PAGE, after=ids[-1] if ids else None):
+        ids += [item.id for item in page]
+    return ids
+
+
+def replay(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:
+    """Enqueue copies of items, whatever became of them."""
+    with existing(db, queue) as opened:
+        copies: list[int] = []
+        each(opened, ids, lambda id: keep(copies, opened.replay(id)), "", "does not exist, or its content was dropped")
+        typer.echo(f"enqueued again as {named(copies)}")
+
+
+def keep(copies: list[int], copy: int | None) -> bool:
+    """Take note of a copy, if there is one."""
+    copies += [] if copy is None else [copy]
+    return copy is not None
+
+
+def cancel(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:
+    """Cancel unfinished items; a running handler is told by item.cancelled."""
+    with existing(db, queue) as opened:
+        each(opened, ids, opened.cancel, "cancelled", "is finished, cancelled already, or not there")
+
+
+def delete(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, yes: Yes = False) -> None:
+    """Remove items, whatever their status."""
+    with existing(db, queue) as opened:
+        confirm(f"Remove {named(ids)}?", yes)
+        each(opened, ids, opened.delete, "removed", "is not there")
+
+
+def purge(
+    db: Db = DEFAULT_DB,
+    queue: Name = DEFAULT_NAME,
+    status: Annotated[str, typer.Option(help="pending, processing, done, failed or cancelled.")] = "failed",
+    yes: Yes = False,
+) -> None:
+    """Remove all items of one status."""
+    with existing(db, queue) as opened:
+        counts = opened.counts()
+        if status not in counts:
+            raise Mistake(f"there is no status {status!r}; it is one of {', '.join(counts)}")
+        if counts[status]:
+            confirm(f"Remove {number(counts[status], f'{status} item')} from {opened.name}?", yes)
+        typer.echo(f"{number(opened.purge(status), f'{status} item')} removed")  # type: ignore[arg-type]
+
+
+def prune(
+    older_than: Annotated[float, typer.Option(parser=seconds, metavar="TIME", help="Ended longer ago: 12h, 7d.")],
+    db: Db = DEFAULT_DB,
+    queue: Name = DEFAULT_NAME,
+    status: Annotated[str, typer.Option(help="done, failed or cancelled.")] = "done",
+    yes: Yes = False,
+) -> None:
+    """Remove items that ended longer ago than a time."""
+    if status not in ("done", "failed", "cancelled"):
+        raise Mistake(f"prune removes what has ended: done, failed or cancelled, not {status!r}")
+    with existing(db, queue) as opened:
+        confirm(f"Remove {status} items of {opened.name} that ended more than {duration(older_than)} ago?", yes)
+        removed = opened.prune(older_than, status=status)  # type: ignore[arg-type]
+    typer.echo(f"{number(removed, f'{status} item')} removed")
+
+
+def pause(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:
+    """Let nobody claim from the queue, in any process, until resume."""
+    with existing(db, queue) as opened:
+        typer.echo(f"{opened.name} is paused" if opened.pause() else f"{opened.name} was paused already")
+
+
+def resume(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:
+    """End a pause."""
+    with existing(db, queue) as opened:
+        typer.echo(f"{opened.name} goes on" if opened.resume() else f"{opened.name} was not paused")
+
+
+def each(queue: Queue, ids: list[int], verb: Callable[[int], Any], done: str, otherwise: str) -> None:
+    """Do something to each item; those it could not be done to are named, and the exit code says so."""
+    changed = [id for id in ids if verb(id)]
+    if changed and done:
+        typer.echo(f"{named(changed)} {done}")
+    left = [id for id in ids if id not in changed]
+    if left:
+        told = ", ".join(f"item {id}" for id in left)
+        raise Mistake(f"{told} of {queue.name} {otherwise}; see: membox-queue list")

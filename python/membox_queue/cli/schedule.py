@@ -1,0 +1,80 @@
+"""schedule: what is enqueued again and again."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from membox_queue.cli import overview, plain, screen
+from membox_queue.cli.mistakes import Mistake
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing
+from membox_queue.cli.spans import seconds
+from membox_queue.legible import duration
+from membox_queue.queue import Queue
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="List, add and remove what is enqueued again and again."
+)
+Called = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.")]
+
+
+@app.command("list")
+def list_schedules(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
+    """All schedules of the queue."""
+    with existing(db, queue) as opened:
+        found = opened.schedules()
+    if as_json:
+        plain.put([plain.schedule_fields(schedule) for schedule in found])
+        return
+    rows = [
+        [
+            schedule.name,
+            f"{schedule.cron} {schedule.tz}" if schedule.cron else f"every {duration(schedule.every or 0)}",
+            f"in {duration((schedule.next_at - overview.now()).total_seconds())}",
+            overview.ago(schedule.last_at) or "never",
+            schedule.content if isinstance(schedule.content, str) else json.dumps(schedule.content),
+        ]
+        for schedule in found
+    ]
+    if rows:
+        screen.show(screen.table(["name", "when", "next", "last", "*content"], rows))
+    else:
+        screen.hint("nothing is scheduled")
+
+
+@app.command()
+def add(
+    name: Called,
+    content: Annotated[str, typer.Argument(help="What to enqueue; JSON with --as json.")],
+    db: Db = DEFAULT_DB,
+    queue: Name = DEFAULT_NAME,
+    cron: Annotated[str | None, typer.Option(help="Minute hour day month weekday, or @daily.")] = None,
+    every: Annotated[float | None, typer.Option(parser=seconds, metavar="TIME", help="30s, 5m, 2h.")] = None,
+    tz: Annotated[str, typer.Option(help="The time zone of --cron.")] = "UTC",
+    priority: Annotated[int, typer.Option(help="Higher first.")] = 0,
+    group: Annotated[str | None, typer.Option(help="The items' group.")] = None,
+    key: Annotated[str | None, typer.Option(help="Not while the last one is unfinished.")] = None,
+    kind: Annotated[str, typer.Option("--as", metavar="text|json", help="How to read the content.")] = "text",
+) -> None:
+    """Enqueue something again and again; a schedule of that name is replaced."""
+    if (cron is None) == (every is None):
+        raise Mistake("say when: either --cron '0 3 * * *' or --every 5m")
+    if kind not in ("text", "json"):
+        raise typer.BadParameter(f"--as is text or json, not {kind!r}")
+    try:
+        given = json.loads(content) if kind == "json" else content
+    except ValueError as error:
+        raise Mistake(f"the content is not JSON ({error})") from error
+    with Queue(db, queue) as opened:
+        made = opened.schedule(name, given, cron=cron, every=every, tz=tz, priority=priority, group=group, key=key)
+    typer.echo(f"{made.name}: next at {made.next_at:%Y-%m-%d %H:%M:%S} UTC")
+
+
+@app.command()
+def remove(name: Called, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:
+    """Remove a schedule."""
+    with existing(db, queue) as opened:
+        if not opened.unschedule(name):
+            known = ", ".join(schedule.name for schedule in opened.schedules()) or "none"
+            raise Mistake(f"{opened.name} has no schedule {name!r}; it has: {known}")
+    typer.echo(f"{name} removed")

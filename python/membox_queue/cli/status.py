@@ -1,0 +1,71 @@
+"""status and top: a queue at a glance, once or live."""
+
+import time
+from collections import deque
+from typing import Annotated, Any
+
+import typer
+
+from membox_queue.cli import keys, overview, plain, screen
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing
+from membox_queue.cli.spans import seconds
+from membox_queue.queue import Queue
+
+
+def status(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
+    """Counts, ages, the worker, what is in work, and the latest failures with their errors."""
+    with existing(db, queue) as opened:
+        seen = overview.look(opened)
+    if as_json:
+        plain.put(seen)
+    else:
+        screen.show(*overview.lines(seen))
+
+
+def top(
+    db: Db = DEFAULT_DB,
+    queue: Name = DEFAULT_NAME,
+    every: Annotated[float, typer.Option(parser=seconds, metavar="TIME", help="Time between two looks.")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="One look, as in a pipe.")] = False,
+) -> None:
+    """The same, live; q or Ctrl-C leaves. In a pipe it is shown once."""
+    with existing(db, queue) as opened:
+        if once or not screen.console().is_terminal:
+            screen.show(*overview.lines(overview.look(opened)))
+        else:
+            watch(opened, max(0.1, every))
+
+
+def watch(queue: Queue, every: float) -> None:
+    """Show the queue until somebody has seen enough."""
+    from rich.console import Group
+    from rich.live import Live
+
+    pace = Pace()
+    with keys.listening() as pressed, Live(console=screen.console(), screen=True, auto_refresh=False) as live:
+        try:
+            while True:
+                seen = overview.look(queue, failures=8, running=12)
+                foot = screen.text(f"{pace.of(seen['counts'])}q leaves", "dim")
+                live.update(Group(*overview.lines(seen), "", foot), refresh=True)
+                if pressed(every) in ("q", "Q", "\x1b"):
+                    return
+        except KeyboardInterrupt:
+            return
+
+
+class Pace:
+    """How many items end in a minute, from what was seen in the last one."""
+
+    def __init__(self) -> None:
+        self.seen: deque[tuple[float, int]] = deque(maxlen=600)
+
+    def of(self, counts: dict[str, Any]) -> str:
+        """Note how many have ended by now, and say how fast that goes."""
+        self.seen.append((time.monotonic(), counts["done"] + counts["failed"]))
+        while self.seen[-1][0] - self.seen[0][0] > 60:
+            self.seen.popleft()
+        (then, before), (by_now, ended) = self.seen[0], self.seen[-1]
+        if by_now - then < 1 or ended <= before:
+            return ""
+        return f"{(ended - before) / (by_now - then) * 60:,.0f} items a minute · "
