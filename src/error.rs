@@ -70,6 +70,10 @@ pub enum Error {
     #[error("{0}")]
     Corrupt(String),
 
+    /// A test lets the process die here; see `faults`.
+    #[error("{0}")]
+    Crash(&'static str),
+
     #[error("{0}")]
     NotADatabase(String),
 }

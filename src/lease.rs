@@ -38,6 +38,15 @@ impl Record {
         }
     }
 
+    pub fn parse(stored: &str) -> Option<Self> {
+        serde_json::from_str(stored).ok()
+    }
+
+    /// Whether this process wrote it, as membox tells.
+    pub fn is_of_this_process(&self) -> bool {
+        self.pid == std::process::id() && self.hostname == hostname()
+    }
+
     pub fn render(&self) -> String {
         serde_json::to_string(self).expect("a lease record has only strings and numbers")
     }
@@ -46,7 +55,7 @@ impl Record {
 /// The lease that holds others off, if the stored value is one: readable, not run out, and its process not dead. A
 /// heartbeat further ahead than the lease is long can only come from a clock that was wrong, so it holds nobody off.
 pub fn live(stored: Option<&str>, default_ttl_ms: i64, now: Now, is_alive: impl FnOnce(i64) -> bool) -> Option<Record> {
-    let record: Record = serde_json::from_str(stored?).ok()?;
+    let record = Record::parse(stored?)?;
     let ttl_ms = match record.ttl {
         Some(ttl) if ttl.is_finite() && ttl >= 0.0 => (ttl * 1000.0) as i64,
         _ => default_ttl_ms,

@@ -5,6 +5,7 @@
 
 mod clock;
 mod error;
+pub mod faults;
 mod heartbeat;
 mod item;
 mod lease;

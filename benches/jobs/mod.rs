@@ -128,6 +128,7 @@ pub fn drain(queue: &Arc<Queue>) {
     let plan = Plan {
         slots: 1,
         exclusive: true,
+        takes_over: false,
         stays: false,
         linger_ms: 0,
         limit: None,

@@ -1,37 +1,37 @@
-"""A durable work queue inside the SQLite file your Python app already has."""
+"""A durable work queue inside the SQLite file your Python app already has.
 
-import atexit
-import concurrent.futures.thread  # noqa: F401 - its threads are joined after our waits have ended
-import threading
+Everything is loaded when it is first used: what needs no queue, like the pytest plugin in a project that has none,
+does not load the native module.
+"""
+
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from membox_queue import _native
-from membox_queue._native import BY_CONTENT, Attempt, Item, NewItem, Rate, Retry, Schedule, __version__
-from membox_queue.drain import DrainReport
-from membox_queue.errors import (
-    CorruptDatabaseError,
-    DiskFullError,
-    DuplicateItemError,
-    GiveUp,
-    NotADatabaseError,
-    PayloadTooLargeError,
-    QueueBusyError,
-    QueueClosedError,
-    QueueError,
-    QueueFullError,
-    ReadOnlyError,
-    RetryLater,
-    SchemaVersionError,
-    SettingsConflictError,
-    StaleClaimError,
-    StorageError,
-)
-from membox_queue.progress import LoopEvent
-from membox_queue.queue import Queue, new_key
-from membox_queue.worker import Worker
-
 if TYPE_CHECKING:
+    from membox_queue._native import BY_CONTENT, Attempt, Item, NewItem, Rate, Retry, Schedule, __version__
     from membox_queue.aio import AsyncItem, AsyncQueue
+    from membox_queue.drain import DrainReport
+    from membox_queue.errors import (
+        CorruptDatabaseError,
+        DiskFullError,
+        DuplicateItemError,
+        GiveUp,
+        NotADatabaseError,
+        PayloadTooLargeError,
+        QueueBusyError,
+        QueueClosedError,
+        QueueError,
+        QueueFullError,
+        ReadOnlyError,
+        RetryLater,
+        SchemaVersionError,
+        SettingsConflictError,
+        StaleClaimError,
+        StorageError,
+    )
+    from membox_queue.progress import LoopEvent
+    from membox_queue.queue import Queue, new_key
+    from membox_queue.worker import Worker
 
 __all__ = [
     "BY_CONTENT",
@@ -67,16 +67,20 @@ __all__ = [
     "new_key",
 ]
 
+ROOMS = ("errors", "queue", "drain", "progress", "worker", "_native", "aio")
+"""Where the public names are looked for, in this order; asyncio is imported only by those who use it."""
+
 
 def __getattr__(name: str) -> Any:
-    # asyncio is imported only by those who use it.
-    if name in ("AsyncItem", "AsyncQueue"):
-        from membox_queue import aio
-
-        return getattr(aio, name)
+    if name in ROOMS:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in __all__:
+        for room in ROOMS:
+            module = importlib.import_module(f"{__name__}.{room}")
+            if name in vars(module):
+                return globals().setdefault(name, vars(module)[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-# When the interpreter exits, waits end before threads are joined, and no thread comes back from native code after that.
-getattr(threading, "_register_atexit", atexit.register)(_native.end_waits)
-atexit.register(_native.be_last)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

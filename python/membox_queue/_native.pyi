@@ -30,8 +30,10 @@ __all__ = [
     "Schedule",
     "Token",
     "__version__",
+    "arm_fault",
     "be_last",
     "clock",
+    "disarm_fault",
     "end_waits",
     "has_queue",
     "set_clock",
@@ -60,6 +62,20 @@ def end_waits() -> None:
 
 def be_last() -> None:
     """Let no other thread go back to Python from native code any more: the interpreter exits."""
+
+def arm_fault(
+    fault: Literal["busy", "disk_full", "crash_before", "crash_after"],
+    verb: Literal["enqueue", "claim", "finish"] | None,
+    times: int | None,
+    /,
+) -> int:
+    """Let something go wrong in this process at the next verbs of a kind (None: of any), for tests.
+
+    It goes off so many times (None: until it is disarmed); the number disarms it. `membox_queue.testing` uses this.
+    """
+
+def disarm_fault(number: int, /) -> bool:
+    """Disarm a fault. False if it has gone off as often as it was to."""
 
 def switch_off(*measures: str) -> None:
     """Leave out safety measures ("locks", "fork", "commit-check") so that tests can show what they are for.
@@ -613,6 +629,18 @@ class Queue:
         """Say that a worker is on its way; None while one is alive or on its way. `spawn_worker` uses this."""
     def _withdraw_worker(self, announcement: str, /) -> bool:
         """Say that the announced worker is not coming. False if it came, or another was announced since."""
+    def _take_over_worker_lease(self, ttl: float, /) -> bool:
+        """Take the worker lease as membox does, unless another process holds it live.
+
+        Whoever takes one over, also its own, returns everything in process to pending. `membox_queue.membox` uses this
+        and the three below.
+        """
+    def _refresh_process_lease(self, ttl: float, /) -> bool:
+        """Renew the heartbeat, unless the lease is another process's. Says whether it did."""
+    def _release_process_lease(self) -> bool:
+        """Give the lease back, unless it is another process's. Says whether there was one to give back."""
+    def _is_worker_younger_than(self, ttl: float, /) -> bool:
+        """Whether a worker's heartbeat is younger than so many seconds, and its process not known to be dead."""
     def _begin_crew(
         self,
         others: list[Queue],
@@ -625,6 +653,7 @@ class Queue:
         whole_groups: bool,
         max_runtime: _Seconds | None,
         ttl: _Seconds | None,
+        takes_over: bool = False,
     ) -> Crew | None:
         """Begin a loop; None when it is to be exclusive and another live worker holds the lease."""
     def close(self) -> None:
@@ -678,5 +707,7 @@ class Crew:
     def stopped(self) -> bool: ...
     def tend(self) -> None:
         """See `Queue.tend`."""
+    def abandon(self) -> None:
+        """Leave everything as it is, as a process that dies does: renew nothing any more, and give nothing back."""
     def close(self) -> int:
         """Give back what is still held, uncounted, and the lease. Says how many items were given back."""

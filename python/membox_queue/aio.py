@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from membox_queue import _native
 from membox_queue.drain import LONG_SLICE, DrainReport, Plan, Shift
-from membox_queue.errors import QueueClosedError, QueueError
+from membox_queue.errors import QueueClosedError, QueueError, SimulatedCrash
 from membox_queue.queue import Queue
 
 if TYPE_CHECKING:
@@ -373,6 +373,9 @@ class Loop:
                     self.stop()
                 slots += [asyncio.create_task(self.live(slot)) for slot in range(shift.plan.concurrency)]
                 await self.until_done(slots)
+            except SimulatedCrash:
+                shift.working.abandon()
+                raise
             finally:
                 if shift.crew is not None:
                     shift.is_closing, shift.was_stopped = True, shift.working.stopped

@@ -18,6 +18,7 @@ from membox_queue.errors import (
     QueueBusyError,
     QueueError,
     ReadOnlyError,
+    SimulatedCrash,
     StaleClaimError,
     StorageError,
 )
@@ -371,6 +372,9 @@ def run(shift: Shift) -> DrainReport:
                     run_threads(shift, stopping)
         except GraceOver:
             pass
+        except SimulatedCrash:
+            shift.working.abandon()
+            raise
         except BaseException as error:
             # What is still in hand goes back uncounted, and the lease is free; what ended the loop matters more.
             try:

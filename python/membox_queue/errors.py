@@ -76,6 +76,10 @@ class ExistingFileError(StorageError, FileExistsError):
     """The file that was to be written exists already. It was left as it is."""
 
 
+class SimulatedCrash(BaseException):
+    """Raised by failure injection in tests: the process is to be taken for dead, so nobody gives anything back."""
+
+
 class RetryLater(Exception):  # noqa: N818 - a request, not an error
     """Raised by a handler: try this item again in so many seconds.
 

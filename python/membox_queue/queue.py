@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from membox_queue import _native, worker
+from membox_queue import _native, leaving, worker  # noqa: F401 - leaving acts when it is imported
 from membox_queue.drain import Plan, Shift, run
 from membox_queue.errors import QueueError
 

@@ -13,7 +13,7 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from membox_queue import _native
+from membox_queue import _native, leaving  # noqa: F401 - leaving acts when it is imported
 from membox_queue.drain import DrainReport, Plan, Shift, run
 from membox_queue.errors import QueueError
 

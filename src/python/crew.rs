@@ -127,6 +127,10 @@ impl Crew {
         Ok(py.native(|| self.crew.tend())?)
     }
 
+    fn abandon(&self, py: Python<'_>) {
+        py.native(|| self.crew.abandon());
+    }
+
     fn close(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(py.native(|| self.crew.close())?)
     }

@@ -24,6 +24,7 @@ impl From<Error> for PyErr {
             Error::DiskFull(_) => "DiskFullError",
             Error::ReadOnly(_) => "ReadOnlyError",
             Error::Corrupt(_) => "CorruptDatabaseError",
+            Error::Crash(_) => "SimulatedCrash",
             Error::NotADatabase(_) => "NotADatabaseError",
         };
         Python::attach(|py| named(py, class, error.to_string()))

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyString};
 use super::convert::{content, count, date_text, datetime, duration_ms, headers, instant_ms, integer};
 use super::convert::{object_to_python, path_text, text, to_python};
 use super::ending;
-use super::error::named;
+use super::error::{exception_class, named};
 use super::leaving::Native;
 use crate::error::Error;
 use crate::heartbeat::Beat;
@@ -298,6 +298,11 @@ impl Item {
     ) -> PyResult<bool> {
         let _ = (kind, traceback);
         let Source::Claimed { held, queue, beat } = &self.source else { return Ok(false) };
+        // The dead give nothing back.
+        if exception.is_instance(&exception_class(py, "SimulatedCrash")?)? {
+            py.native(|| *beat.lock() = None);
+            return Ok(false);
+        }
         let ending =
             if exception.is_none() { Ending::Done { result: None } } else { ending::of_exception(py, exception)? };
         let settled = py.native(|| {

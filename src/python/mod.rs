@@ -81,6 +81,38 @@ mod _native {
         super::leaving::be_last(py);
     }
 
+    /// Lets something go wrong in this process at the next verbs of a kind, for tests; the number disarms it.
+    #[pyfunction]
+    #[pyo3(signature = (fault, verb, times, /))]
+    fn arm_fault(fault: &str, verb: Option<&str>, times: Option<u64>) -> PyResult<u64> {
+        use crate::faults::{Fault, Verb, arm};
+        let unknown = |what: &str, given: &str| {
+            pyo3::exceptions::PyValueError::new_err(format!("there is no {what} {given:?} to arm"))
+        };
+        let fault = match fault {
+            "busy" => Fault::Busy,
+            "disk_full" => Fault::DiskFull,
+            "crash_before" => Fault::CrashBefore,
+            "crash_after" => Fault::CrashAfter,
+            other => return Err(unknown("fault", other)),
+        };
+        let verb = match verb {
+            None => None,
+            Some("enqueue") => Some(Verb::Enqueue),
+            Some("claim") => Some(Verb::Claim),
+            Some("finish") => Some(Verb::Finish),
+            Some(other) => return Err(unknown("verb", other)),
+        };
+        Ok(arm(fault, verb, times))
+    }
+
+    /// Disarms a fault; says whether it was armed still.
+    #[pyfunction]
+    #[pyo3(signature = (number, /))]
+    fn disarm_fault(number: u64) -> bool {
+        crate::faults::disarm(number)
+    }
+
     /// Leaves out safety measures ("locks", "fork", "commit-check") so that tests can show what they are for; before the
     /// first queue is opened in this process.
     #[pyfunction]

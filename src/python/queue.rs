@@ -602,11 +602,33 @@ impl Queue {
         Ok(py.native(|| self.core.withdraw_worker(announcement))?)
     }
 
+    #[pyo3(signature = (ttl, /))]
+    fn _take_over_worker_lease(&self, py: Python<'_>, ttl: f64) -> PyResult<bool> {
+        let ttl_ms = crate::clock::millis("ttl", ttl)?;
+        Ok(py.native(|| self.core.take_over_worker_lease(ttl_ms))?)
+    }
+
+    #[pyo3(signature = (ttl, /))]
+    fn _refresh_process_lease(&self, py: Python<'_>, ttl: f64) -> PyResult<bool> {
+        let ttl_ms = crate::clock::millis("ttl", ttl)?;
+        Ok(py.native(|| self.core.refresh_process_lease(ttl_ms))?)
+    }
+
+    fn _release_process_lease(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(py.native(|| self.core.release_process_lease())?)
+    }
+
+    #[pyo3(signature = (ttl, /))]
+    fn _is_worker_younger_than(&self, py: Python<'_>, ttl: f64) -> PyResult<bool> {
+        let ttl_ms = crate::clock::millis("ttl", ttl)?;
+        Ok(py.native(|| self.core.is_worker_younger_than(ttl_ms))?)
+    }
+
     fn tend(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.native(|| self.core.tend())?)
     }
 
-    #[pyo3(signature = (others, *, slots, exclusive, stays, linger, limit, whole_groups, max_runtime, ttl))]
+    #[pyo3(signature = (others, *, slots, exclusive, stays, linger, limit, whole_groups, max_runtime, ttl, takes_over = false))]
     #[allow(clippy::too_many_arguments)]
     fn _begin_crew(
         &self,
@@ -620,10 +642,12 @@ impl Queue {
         whole_groups: bool,
         max_runtime: Arg,
         ttl: Arg,
+        takes_over: bool,
     ) -> PyResult<Option<Crew>> {
         let plan = Plan {
             slots: positive("concurrency", slots)? as usize,
             exclusive,
+            takes_over,
             stays,
             linger_ms: duration_ms("linger", linger)?,
             limit: limit.map(|limit| positive("limit", limit).map(u64::from)).transpose()?,

@@ -8,6 +8,7 @@ use super::rate::FREED_AT_A_TIME;
 use super::schedule::TICKS_AT_A_TIME;
 use super::{Queue, Session, draw};
 use crate::error::{Error, Result};
+use crate::faults::{self, Verb};
 use crate::heartbeat::{Beat, GRACE};
 use crate::item::{Item, Receipt};
 use crate::outcome::{Ending, Settled};
@@ -156,11 +157,15 @@ impl Queue {
     pub(super) fn claim_within(&self, how: &Claim, wait: Wait) -> Result<Vec<Held>> {
         let session = self.session()?;
         let sign = self.sign_of_life(wait)?;
+        faults::before(&[Verb::Claim])?;
         loop {
             let taken =
                 session.database.write(Flush::Normal, &self.options.clock, wait, |tx| self.take(tx, how, &sign))?;
             if !taken.items.is_empty() || !taken.unfinished {
                 self.tend_beside();
+                if !taken.items.is_empty() {
+                    faults::after(&[Verb::Claim])?;
+                }
                 return Ok(taken.items);
             }
         }

@@ -12,6 +12,7 @@ use super::claim::{Claim, From, Held, Taken};
 use super::wait::Waiting;
 use super::{Queue, worker};
 use crate::error::{Error, Result};
+use crate::faults::{self, Verb};
 use crate::heartbeat::Beat;
 use crate::lease;
 use crate::outcome::{Ending, Settled};
@@ -25,6 +26,8 @@ pub struct Plan {
     pub slots: usize,
     /// Be the one worker of the queue: hold its worker lease.
     pub exclusive: bool,
+    /// Take that lease as membox does; see `take_over_worker_lease`.
+    pub takes_over: bool,
     /// Stay when nothing is left, until stopped.
     pub stays: bool,
     /// Stay while something falls due within this time.
@@ -102,6 +105,16 @@ enum Found {
     End,
 }
 
+/// What a step does in its one transaction.
+fn touched(finishes: bool, claims: bool) -> &'static [Verb] {
+    match (finishes, claims) {
+        (true, true) => &[Verb::Finish, Verb::Claim],
+        (true, false) => &[Verb::Finish],
+        (false, true) => &[Verb::Claim],
+        (false, false) => &[],
+    }
+}
+
 impl Crew {
     /// Takes the worker lease if the plan says so; `None` when another live worker holds it.
     pub fn begin(queues: Vec<Arc<Queue>>, plan: Plan) -> Result<Option<Self>> {
@@ -112,8 +125,13 @@ impl Crew {
         if queues.iter().any(|queue| queue.place != first.place) {
             return Err(Error::Invalid("the queues of one worker must be in one file".into()));
         }
-        if plan.exclusive && !first.acquire_worker_lease(plan.ttl_ms)? {
-            return Ok(None);
+        if plan.exclusive {
+            let ttl_ms = plan.ttl_ms;
+            let is_ours =
+                if plan.takes_over { first.take_over_worker_lease(ttl_ms) } else { first.acquire_worker_lease(ttl_ms) };
+            if !is_ours? {
+                return Ok(None);
+            }
         }
         let hands = (0..plan.slots).map(|_| Hand::default()).collect();
         let state = Mutex::new(State { hands, ..State::default() });
@@ -284,7 +302,8 @@ impl Crew {
             }
         }
         let flush = if endings.is_empty() { Flush::Normal } else { queue.acknowledged() };
-        queue.transact(flush, |tx| {
+        faults::before(touched(!endings.is_empty(), may_take))?;
+        let recorded = queue.transact(flush, |tx| {
             let outcome = self.record(tx, queue, endings)?;
             if !may_take {
                 return Ok((Found::Nothing, outcome));
@@ -320,7 +339,10 @@ impl Crew {
                 self.first().drop_worker_lease(tx, hold)?;
             }
             Ok((Found::End, outcome))
-        })
+        })?;
+        let has_taken = matches!(&recorded.0, Found::Items(_, taken) if !taken.items.is_empty());
+        faults::after(touched(!recorded.1.is_empty(), has_taken))?;
+        Ok(recorded)
     }
 
     fn record(&self, tx: &Tx, queue: &Queue, endings: &[(Arc<Held>, Ending)]) -> Result<Vec<Settled>> {
@@ -514,6 +536,18 @@ impl Crew {
     pub fn tend(&self) -> Result<()> {
         self.changed.notify_one();
         self.queues.iter().try_for_each(|queue| queue.tend())
+    }
+
+    /// Leaves everything as it is, as a process that dies does: nothing is renewed any more, and nothing given back.
+    pub fn abandon(&self) {
+        if self.is_inherited() {
+            return;
+        }
+        self.stop();
+        let mut state = self.state.lock();
+        state.over = true;
+        state.lease = None;
+        state.hands.iter_mut().for_each(|hand| hand.items.clear());
     }
 
     /// Gives back what is still held: items uncounted, and the lease. Says how many items were given back.

@@ -3,6 +3,7 @@
 use super::claim::Held;
 use super::{Queue, dice};
 use crate::error::Result;
+use crate::faults::{self, Verb};
 use crate::outcome::{Ending, Settled, Verdict, decide};
 use crate::sqlite::{Claimed, Note, Tx};
 
@@ -20,12 +21,14 @@ impl Queue {
         for one in held {
             self.check_is_ours(one)?;
         }
+        faults::before(&[Verb::Finish])?;
         let settled = self.write(|tx| {
             held.iter().map(|one| self.settle(tx, one, Ending::Done { result: None })).collect::<Result<Vec<_>>>()
         })?;
         for (one, settled) in held.iter().zip(&settled) {
             self.after_settling(one, *settled);
         }
+        faults::after(&[Verb::Finish])?;
         Ok(settled.iter().filter(|settled| **settled != Settled::Lost).count())
     }
 
@@ -64,9 +67,11 @@ impl Queue {
     pub fn finish(&self, held: &Held, ending: Ending) -> Result<Settled> {
         self.check_is_ours(held)?;
         self.check_ending(&ending)?;
+        faults::before(&[Verb::Finish])?;
         let settled = self.write(|tx| self.settle(tx, held, ending))?;
         self.after_settling(held, settled);
         self.tend_beside();
+        faults::after(&[Verb::Finish])?;
         Ok(settled)
     }
 

@@ -7,6 +7,7 @@ mod death;
 mod finish;
 mod lock;
 mod look;
+mod membox;
 mod put;
 mod rate;
 mod retention;

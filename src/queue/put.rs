@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 use super::Queue;
 use crate::clock::Now;
 use crate::error::{Error, Result};
+use crate::faults::{self, Verb};
 use crate::item::{Key, KeyName, NewItem, OnDuplicate, Stored, When, checksum};
 use crate::sqlite::{NewRow, Statement, Tx};
 
@@ -58,6 +59,7 @@ impl Queue {
             self.session()?;
             return Ok(Vec::new());
         }
+        faults::before(&[Verb::Enqueue])?;
         let ids = self.write(|tx| {
             self.refresh_now_and_then(tx)?;
             let ids = prepared.into_iter().map(|item| self.put(tx, item)).collect::<Result<Vec<_>>>()?;
@@ -65,6 +67,7 @@ impl Queue {
             Ok(ids)
         })?;
         self.ring();
+        faults::after(&[Verb::Enqueue])?;
         Ok(ids)
     }
 

@@ -16,17 +16,24 @@ use crate::sqlite::{SignOfLife, Tx};
 pub(super) struct Hold {
     owner: Arc<str>,
     pub(super) ttl_ms: i64,
+    /// Whether the record says so. membox's does not: there, whoever asks decides.
+    says_ttl: bool,
     sign: Option<Arc<SignOfLife>>,
 }
 
 impl Hold {
     pub(super) fn new(queue: &Queue, ttl_ms: i64) -> Result<Self> {
         let owner = format!("{:016x}{:016x}", random()?, random()?).into();
-        Ok(Self { owner, ttl_ms, sign: queue.session()?.database.sign_of_life() })
+        Ok(Self { owner, ttl_ms, says_ttl: true, sign: queue.session()?.database.sign_of_life() })
     }
 
-    fn record(&self, now: Now) -> Record {
-        Record::new(&self.owner, self.ttl_ms, self.sign.as_ref().map(|sign| sign.number), now)
+    pub(super) fn of_membox(queue: &Queue, ttl_ms: i64) -> Result<Self> {
+        Ok(Self { says_ttl: false, ..Self::new(queue, ttl_ms)? })
+    }
+
+    pub(super) fn record(&self, now: Now) -> Record {
+        let record = Record::new(&self.owner, self.ttl_ms, self.sign.as_ref().map(|sign| sign.number), now);
+        if self.says_ttl { record } else { Record { ttl: None, ..record } }
     }
 }
 
@@ -74,7 +81,7 @@ impl Queue {
         })
     }
 
-    fn announcement_key(&self) -> String {
+    pub(super) fn announcement_key(&self) -> String {
         format!("worker_announced:{}", self.name())
     }
 

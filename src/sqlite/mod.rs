@@ -468,6 +468,12 @@ impl<'a> Tx<'a> {
         claims_of(self.connection, queue, holder, limit)
     }
 
+    pub fn in_process(&self, queue: &str) -> Result<Vec<Claimed>> {
+        let mut statement = self.connection.prepare_cached(statement!("in_process"))?;
+        let rows = statement.query_map(params![queue], read_claimed)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     pub fn remove_holder(&self, queue: &str, holder: i64) -> Result<()> {
         self.run(statement!("holder_remove"), params![queue, holder])?;
         Ok(())
