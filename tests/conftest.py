@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import settings
@@ -32,19 +31,19 @@ input()
 
 
 class Clock:
-    """The clock of all queues of this process, stopped; it moves only when told."""
+    """The plugin's clock, its readings as attributes."""
 
-    def __init__(self):
-        self.ms = _native.clock()
-        self.advance(0)
-
-    def advance(self, seconds):
-        self.ms += round(seconds * 1000)
-        _native.set_clock(self.ms)
+    def __init__(self, fake_clock):
+        self.fake_clock = fake_clock
+        self.advance = fake_clock.advance
 
     @property
     def now(self):
-        return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=self.ms)
+        return self.fake_clock.now()
+
+    @property
+    def ms(self):
+        return _native.clock()
 
 
 @pytest.fixture
@@ -59,9 +58,8 @@ def queue(path):
 
 
 @pytest.fixture
-def clock():
-    yield Clock()
-    _native.set_clock(None)
+def clock(fake_clock):
+    return Clock(fake_clock)
 
 
 @pytest.fixture(scope="session")

@@ -404,7 +404,8 @@ def test_a_failed_assertion_about_many_items_shows_the_newest(membox_queue, make
         assert_empty(membox_queue)
     lines = str(raised.value).splitlines()
     assert (lines[0], lines[1]) == ("queue 'ingest' is not empty:", "  … 1010 earlier")
-    assert lines[2:][0].startswith("  #1011 pending") and lines[-1].startswith("  #1030 pending")
+    assert lines[2].startswith("  #1011 pending")
+    assert lines[-1].startswith("  #1030 pending")
 
 
 # The plugin in projects of others.
@@ -438,8 +439,11 @@ def test_every_test_has_a_queue_of_its_own(membox_queue, fake_clock, number):
     fake_clock.advance(10 * 86400)
     opened.append(membox_queue)
 
-def test_before_clock(membox_queue, fake_clock): assert membox_queue.get(membox_queue.enqueue(1)).enqueued_at == fake_clock.now()
-def test_after_clock(fake_clock, membox_queue): assert membox_queue.get(membox_queue.enqueue(1)).enqueued_at == fake_clock.now()
+def test_the_clock_after_the_queue(membox_queue, fake_clock):
+    assert membox_queue.get(membox_queue.enqueue(1)).enqueued_at == fake_clock.now()
+
+def test_the_clock_before_the_queue(fake_clock, membox_queue):
+    assert membox_queue.get(membox_queue.enqueue(1)).enqueued_at == fake_clock.now()
 
 def test_a_fault_is_left_armed(membox_faults):
     membox_faults.disk_full(times=1000)
