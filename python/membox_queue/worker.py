@@ -150,9 +150,13 @@ def spawn(
     command += ["--retry-failed"] * retry_failed
     # The handler's module must be found there as it is here.
     paths = [entry or os.getcwd() for entry in sys.path]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+    return launch(queue, queue.path, command, {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))})
+
+
+def launch(queue: _native.Queue, path: Path, command: list[str], environment: dict[str, str]) -> bool:
+    """Start a detached worker, unless one is alive or on its way; say whether."""
     # The log first: once a worker is announced, nobody else starts one for a while.
-    with open_log(log_path(queue.path)) as log:
+    with open_log(log_path(path)) as log:
         announcement = queue._announce_worker(STARTING)
         if announcement is None:
             return False
@@ -163,7 +167,7 @@ def spawn(
         except BaseException:
             queue._withdraw_worker(announcement)
             raise
-    arguments = (process, queue.path, queue.name, announcement)
+    arguments = (process, path, queue.name, announcement)
     threading.Thread(target=see_off, args=arguments, name="membox-queue-spawned", daemon=True).start()
     return True
 
