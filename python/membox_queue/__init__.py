@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from membox_queue.aio import AsyncItem, AsyncQueue
     from membox_queue.drain import DrainReport
     from membox_queue.errors import (
+        ContentError,
         CorruptDatabaseError,
         DiskFullError,
         DuplicateItemError,
@@ -29,20 +30,24 @@ if TYPE_CHECKING:
         StaleClaimError,
         StorageError,
     )
+    from membox_queue.handler import AsyncHandler, Handler
     from membox_queue.progress import LoopEvent
     from membox_queue.queue import Queue, new_key
     from membox_queue.worker import Worker
 
 __all__ = [
     "BY_CONTENT",
+    "AsyncHandler",
     "AsyncItem",
     "AsyncQueue",
     "Attempt",
+    "ContentError",
     "CorruptDatabaseError",
     "DiskFullError",
     "DrainReport",
     "DuplicateItemError",
     "GiveUp",
+    "Handler",
     "Item",
     "LoopEvent",
     "NewItem",
@@ -67,7 +72,7 @@ __all__ = [
     "new_key",
 ]
 
-ROOMS = ("errors", "queue", "drain", "progress", "worker", "_native", "aio")
+ROOMS = ("errors", "queue", "drain", "progress", "worker", "_native", "aio", "handler")
 """Where the public names are looked for, in this order; asyncio is imported only by those who use it."""
 
 

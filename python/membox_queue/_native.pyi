@@ -11,10 +11,10 @@ import os
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias, final
+from types import GenericAlias, TracebackType
+from typing import Any, Generic, Literal, Self, TypeAlias, final
 
-from typing_extensions import disjoint_base
+from typing_extensions import TypeVar, disjoint_base
 
 __all__ = [
     "BY_CONTENT",
@@ -45,6 +45,8 @@ __version__: str
 sqlite_version: str
 """The version of the SQLite this module carries."""
 
+_T = TypeVar("_T", default=Any)
+_T_co = TypeVar("_T_co", default=Any, covariant=True)
 _Seconds: TypeAlias = float | timedelta
 _Status: TypeAlias = Literal["pending", "processing", "done", "failed", "blocked", "cancelled"]
 
@@ -194,12 +196,15 @@ class Attempt:
     def error(self) -> str | None: ...
 
 @final
-class NewItem:
-    """One element of `enqueue_many` with options of its own; see `Queue.enqueue` for them."""
+class NewItem(Generic[_T_co]):
+    """One element of `enqueue_many` with options of its own; see `Queue.enqueue` for them.
+
+    Its content is checked when it is enqueued.
+    """
 
     def __new__(
         cls,
-        content: Any,
+        content: _T_co,
         *,
         project: str | None = None,
         source_path: str | os.PathLike[str] | None = None,
@@ -214,11 +219,12 @@ class NewItem:
         key_ttl: _Seconds | None = None,
         on_duplicate: Literal["return", "raise", "replace"] = "return",
     ) -> Self: ...
+    def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
     @property
-    def content(self) -> Any: ...
+    def content(self) -> _T_co: ...
 
 @final
-class Item:
+class Item(Generic[_T_co]):
     """One item as it was when it was claimed or read. It cannot be changed.
 
     A claimed item is a context manager: leaving the block normally marks it done, an exception marks it failed and goes
@@ -227,13 +233,18 @@ class Item:
     was lost meanwhile, leaving normally does. A block that called `mark_done` or another verb itself is left alone.
     """
 
+    def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
     @property
     def id(self) -> int: ...
     @property
     def queue(self) -> str: ...
     @property
-    def content(self) -> Any:
-        """What was enqueued: str, bytes, or a JSON value. The raw text if the row cannot be read as its type."""
+    def content(self) -> _T_co:
+        """What was enqueued: str, bytes, or a JSON value. The raw text if the row cannot be read as its type.
+
+        A claimed item of a queue that has a type has content of that type. One that was only read has too, if it fits;
+        else its content is what is stored.
+        """
     @property
     def project(self) -> str | None: ...
     @property
@@ -297,6 +308,8 @@ class Item:
 
         Written at most every 200 ms; what comes faster is left out, but for 1.0.
         """
+    def _fit(self, shape: Any, /) -> None:
+        """Let the content be what `shape.decode` makes of it; raises what that raises."""
     @property
     def _known_lost(self) -> bool: ...
     @property
@@ -309,7 +322,7 @@ class Item:
     ) -> bool: ...
 
 @disjoint_base
-class Queue:
+class Queue(Generic[_T]):
     """A named queue in an SQLite file; `membox_queue.Queue` adds what is written in Python."""
 
     def __new__(
@@ -360,6 +373,11 @@ class Queue:
         Raises `NotADatabaseError`, `CorruptDatabaseError`, `ReadOnlyError` or `SchemaVersionError` without touching
         the file, and `FileNotFoundError` when the directory is missing.
         """
+    def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
+    def _take_shape(self, shape: Any, /) -> None:
+        """Give the queue a type, once: `shape.encode` and `shape.decode` convert its content."""
+    @property
+    def _shape(self) -> Any: ...
     @property
     def path(self) -> Path | None:
         """The file's absolute path; None in memory."""
@@ -381,7 +399,7 @@ class Queue:
     def closed(self) -> bool: ...
     def enqueue(
         self,
-        content: Any,
+        content: _T,
         *,
         project: str | None = None,
         source_path: str | os.PathLike[str] | None = None,
@@ -424,9 +442,13 @@ class Queue:
         Raises `PayloadTooLargeError` beyond `max_bytes`, and `QueueFullError` beyond `max_pending`, after having waited
         for room as long as `wait` says.
         """
-    def enqueue_many(self, items: Iterable[Any], *, wait: _Seconds = 0.0, spawn: str | None = None) -> list[int]:
+    def enqueue_many(
+        self, items: Iterable[_T | NewItem[_T]], *, wait: _Seconds = 0.0, spawn: str | None = None
+    ) -> list[int]:
         """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s."""
-    def claim(self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, group: str | None = None) -> Item | None:
+    def claim(
+        self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, group: str | None = None
+    ) -> Item[_T] | None:
         """Take the next item: highest priority first, then order of arrival. None when nothing is due.
 
         With `wait`, blocks up to that long for work, without the GIL; `math.inf` waits for ever. `lease` overrides the
@@ -442,26 +464,26 @@ class Queue:
         group: str | None,
         token: Token,
         /,
-    ) -> list[Item]:
+    ) -> list[Item[_T]]:
         """Claim as `claim_many` or `claim_group` do; the token ends the wait."""
     def claim_many(
         self, limit: int, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, group: str | None = None
-    ) -> list[Item]:
+    ) -> list[Item[_T]]:
         """Take up to `limit` items in one transaction; an empty list when nothing is due."""
-    def claim_group(self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None) -> list[Item]:
+    def claim_group(self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None) -> list[Item[_T]]:
         """Take everything pending of one group of which nothing is in work, in order, each with its own receipt.
 
         When one of them does not end well (failed, released, lost), those after it are given back uncounted.
         """
-    def mark_done(self, item: Item, result: Any = None) -> bool:
+    def mark_done(self, item: Item[Any], result: Any = None) -> bool:
         """Record that a claimed item is done, with a JSON result. False when the claim was lost: nothing changes.
 
         Raises `ValueError` for an item that was only read, or claimed from another queue.
         """
-    def mark_done_many(self, items: Iterable[Item]) -> int:
+    def mark_done_many(self, items: Iterable[Item[Any]]) -> int:
         """Mark claimed items done in one transaction; returns how many took effect."""
     def mark_failed(
-        self, item: Item, error: str | BaseException, retry_in: _Seconds | None = None, give_up: bool = False
+        self, item: Item[Any], error: str | BaseException, retry_in: _Seconds | None = None, give_up: bool = False
     ) -> bool:
         """Record a failure and count it. False when the claim was lost: nothing changes.
 
@@ -469,9 +491,9 @@ class Queue:
         sends it back in so many seconds whatever the policy says, unless this failure is the last allowed; `give_up`
         makes it final. `RetryLater` and `GiveUp` say the same here as in a handler.
         """
-    def release(self, item: Item, delay: _Seconds = 0.0) -> bool:
+    def release(self, item: Item[Any], delay: _Seconds = 0.0) -> bool:
         """Give a claimed item back; nothing is counted. False when the claim was lost."""
-    def extend(self, item: Item, seconds: _Seconds) -> bool:
+    def extend(self, item: Item[Any], seconds: _Seconds) -> bool:
         """Let the lease end so many seconds from now. False when the claim was lost.
 
         A lease that ran out can be extended as long as nobody has taken the item back. While a native thread renews
@@ -537,7 +559,7 @@ class Queue:
     def schedule(
         self,
         name: str,
-        content: Any,
+        content: _T,
         *,
         cron: str | None = None,
         every: _Seconds | None = None,
@@ -566,12 +588,12 @@ class Queue:
         """All schedules of this queue, by name."""
     def unschedule(self, name: str) -> bool:
         """Remove a schedule. False if there was none of that name."""
-    def wait(self, id: int, timeout: _Seconds | None = None) -> Item:
+    def wait(self, id: int, timeout: _Seconds | None = None) -> Item[_T]:
         """Wait until an item is done, failed or cancelled, and return it.
 
         Raises `TimeoutError`, and `ValueError` when there is no such item, or no more.
         """
-    def _wait_for(self, id: int, timeout: _Seconds | None, token: Token, /) -> Item:
+    def _wait_for(self, id: int, timeout: _Seconds | None, token: Token, /) -> Item[_T]:
         """Wait as `wait` does; the token ends the wait."""
     def lock(self, name: str, *, ttl: _Seconds = 30.0, wait: _Seconds = 0.0) -> Lock:
         """A lock of the whole file by its name, on the rules of the worker lease: `with queue.lock("nightly"): …`."""
@@ -596,7 +618,7 @@ class Queue:
         """Unfinished items of each group: `{"coder": {"pending": 2, "processing": 1}}`."""
     def delete(self, id: int) -> bool:
         """Remove an item, whatever its status. A receipt for it is worth nothing from then on."""
-    def get(self, id: int | None = None, *, key: str | None = None) -> Item | None:
+    def get(self, id: int | None = None, *, key: str | None = None) -> Item[_T] | None:
         """One item of this queue: by its id, or the newest with this key. None if there is none."""
     def items(
         self,
@@ -607,13 +629,13 @@ class Queue:
         limit: int = 50,
         after: int | None = None,
         newest_first: bool = False,
-    ) -> list[Item]:
+    ) -> list[Item[_T]]:
         """A page of items in the order of their ids; `after` is the last id of the page before."""
     def counts(self) -> dict[str, int]:
         """How many items of this queue stand in each status, zeros included."""
     def pending(self) -> int:
         """How many items wait or are being worked on."""
-    def failures(self, limit: int = 5) -> list[Item]:
+    def failures(self, limit: int = 5) -> list[Item[_T]]:
         """The latest failed items, newest first."""
     def running(self, limit: int = 50) -> list[Item]:
         """The items that are being worked on, the longest first."""
@@ -643,7 +665,7 @@ class Queue:
         """Whether a worker's heartbeat is younger than so many seconds, and its process not known to be dead."""
     def _begin_crew(
         self,
-        others: list[Queue],
+        others: list[Queue[Any]],
         *,
         slots: int,
         exclusive: bool,
@@ -691,13 +713,13 @@ class Crew:
     the number of the queue and its items.
     """
 
-    def next(self, slot: int, /) -> tuple[list[str], str, int, list[Item]]:
+    def next(self, slot: int, /) -> tuple[list[str], str, int, list[Item[Any]]]:
         """Claim for a slot whose hand is empty."""
-    def done(self, slot: int, results: list[Any], /) -> tuple[list[str], str, int, list[Item]]:
+    def done(self, slot: int, results: list[Any], /) -> tuple[list[str], str, int, list[Item[Any]]]:
         """Record the items in hand as done and claim the next, in one transaction."""
     def failed(
-        self, slot: int, items: list[Item], exception: BaseException, /
-    ) -> tuple[list[str], str, int, list[Item]]:
+        self, slot: int, items: list[Item[Any]], exception: BaseException, /
+    ) -> tuple[list[str], str, int, list[Item[Any]]]:
         """Record what the handler raised for the first open item, give the later ones back, and claim the next."""
     def wait(self, slot: int, seconds: float, /) -> bool:
         """Sleep a little while there is nothing to do. Says whether it is worth stepping again."""

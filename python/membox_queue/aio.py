@@ -8,22 +8,41 @@ import functools
 import inspect
 import math
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from membox_queue import _native
 from membox_queue.drain import LONG_SLICE, DrainReport, Plan, Shift
 from membox_queue.errors import QueueClosedError, QueueError, SimulatedCrash
-from membox_queue.queue import Queue
+from membox_queue.queue import Opening, Queue, shape_of
 
 if TYPE_CHECKING:
+    import builtins
     import os
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
     from types import TracebackType
-    from typing import Self
+    from typing import Literal, Self, Unpack
+
+    from typing_extensions import TypeVar as TypeVarWithDefault
 
     from membox_queue.drain import Handler
+    from membox_queue.handler import AsyncHandler, AsyncRegister
+    from membox_queue.options import EnqueueOptions, QueueOptions, Seconds
+
+    C = TypeVarWithDefault("C", default=Any)
+    C_co = TypeVarWithDefault("C_co", default=Any, covariant=True)
+    AsyncItemHandler = (
+        Callable[["AsyncItem[C]"], Awaitable[object]]
+        | Callable[[list["AsyncItem[C]"]], Awaitable[object]]
+        | Callable[[_native.Item[C]], object]
+        | Callable[[list[_native.Item[C]]], object]
+        | AsyncHandler[..., Any]
+    )
+else:
+    C = TypeVar("C")
+    C_co = TypeVar("C_co", covariant=True)
 
 P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 THREADS = 32
@@ -34,17 +53,22 @@ WAITS = 4096
 """Waits of one queue that may be under way at once."""
 
 
-class AsyncItem:
+class AsyncItem(Generic[C_co]):
     """A claimed item in asyncio; `async with item:` ends the claim as `with item:` does.
 
     Everything that `Item` knows can be read here too, but for what asks the file: `lost` says what is known so far, and
     `is_lost`, `is_cancelled`, `check` and `set_progress` are awaited.
     """
 
-    def __init__(self, item: _native.Item, run: Callable[..., Coroutine[Any, Any, Any]]) -> None:
+    def __init__(self, item: _native.Item[C_co], run: Callable[..., Coroutine[Any, Any, Any]]) -> None:
         self._item = item
         self._run = run
         self._is_kept = False
+
+    @property
+    def content(self) -> C_co:
+        """What was enqueued."""
+        return self._item.content
 
     def __getattr__(self, name: str) -> Any:
         if name == "cancelled":
@@ -96,7 +120,7 @@ class AsyncItem:
 class AsyncLock:
     """A named lock in asyncio; entering it raises `QueueBusyError` while somebody else holds it."""
 
-    def __init__(self, queue: AsyncQueue, name: str, ttl: float, wait: float) -> None:
+    def __init__(self, queue: AsyncQueue[Any], name: str, ttl: float, wait: float) -> None:
         self._queue = queue
         self._make = functools.partial(Queue.lock, name=name, ttl=ttl)
         self._wait = wait
@@ -131,26 +155,53 @@ class AsyncLock:
         return self._lock is not None and self._lock.lost
 
 
-def verb(method: Callable[Concatenate[Queue, P], T]) -> Callable[Concatenate[AsyncQueue, P], Coroutine[Any, Any, T]]:
+def verb(
+    method: Callable[Concatenate[Queue[Any], P], T],
+) -> Callable[Concatenate[AsyncQueue[Any], P], Coroutine[Any, Any, T]]:
     """Turn a verb of `Queue` into one that is awaited."""
 
     @functools.wraps(method)
-    async def awaited(self: AsyncQueue, /, *arguments: P.args, **options: P.kwargs) -> T:
+    async def awaited(self: AsyncQueue[Any], /, *arguments: P.args, **options: P.kwargs) -> T:
         return await self._call(method, *arguments, **options)
 
     return awaited
 
 
-class AsyncQueue:
+class AsyncQueue(Generic[C]):
     """A `Queue` for asyncio: the same arguments, the same verbs, each awaited.
 
     Nothing touches the file before the first await. The event loop is never blocked by SQLite, and no signal handler is
     installed. Cancelling a wait or a loop gives its items back before `CancelledError` leaves.
     """
 
-    def __init__(self, path: str | os.PathLike[str], name: str = "ingest", **options: Any) -> None:
-        self._open = functools.partial(Queue, path, name, **options)
-        self._queue: Queue | None = None
+    @overload
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        name: str = "ingest",
+        *,
+        type: builtins.type[C],
+        **options: Unpack[QueueOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        name: str = "ingest",
+        *,
+        type: object = None,
+        **options: Unpack[QueueOptions],
+    ) -> None: ...
+    def __init__(
+        self, path: str | os.PathLike[str], name: str = "ingest", *, type: Any = None, **options: Unpack[QueueOptions]
+    ) -> None:
+        self._shape = shape_of(type)
+        self._path = path
+        self._options = options
+        self.name = name
+        self._open: Callable[[], Queue[C]] = functools.partial(Queue, path, name, type=type, **options)
+        self._queue: Queue[C] | None = None
+        self._handlers: dict[str, AsyncHandler[..., Any]] = {}
         self._opening = asyncio.Lock()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="membox-queue-async")
         # Those who wait do not keep the others from their turn.
@@ -158,8 +209,12 @@ class AsyncQueue:
         self._loops: set[Loop] = set()
         self._is_closed = False
 
-    enqueue = verb(Queue.enqueue)
-    enqueue_many = verb(Queue.enqueue_many)
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, type: Any) -> Any:
+            """`AsyncQueue[Doc]`: called, it makes a queue of that type."""
+            return Opening(cls, type)
+
     mark_failed = verb(Queue.mark_failed)
     mark_done = verb(Queue.mark_done)
     release = verb(Queue.release)
@@ -177,12 +232,9 @@ class AsyncQueue:
     check = verb(Queue.check)
     queues = verb(Queue.queues)
     tend = verb(Queue.tend)
-    get = verb(Queue.get)
-    items = verb(Queue.items)
     counts = verb(Queue.counts)
     group_counts = verb(Queue.group_counts)
     pending = verb(Queue.pending)
-    failures = verb(Queue.failures)
     running = verb(Queue.running)
     history = verb(Queue.history)
     stats = verb(Queue.stats)
@@ -198,6 +250,39 @@ class AsyncQueue:
     release_worker_lease = verb(Queue.release_worker_lease)
     worker_is_alive = verb(Queue.worker_is_alive)
 
+    async def enqueue(self, content: C, **options: Unpack[EnqueueOptions]) -> int:
+        """Add one item and return its id; the options are those of `Queue.enqueue`."""
+        return await self._call(Queue.enqueue, content, **options)
+
+    async def enqueue_many(
+        self, items: Iterable[C | _native.NewItem[C]], *, wait: Seconds = 0.0, spawn: str | None = None
+    ) -> list[int]:
+        """Add all items or none, in one transaction; return their ids."""
+        return await self._call(Queue.enqueue_many, items, wait=wait, spawn=spawn)
+
+    async def get(self, id: int | None = None, *, key: str | None = None) -> _native.Item[C] | None:
+        """One item of this queue, by its id or its key."""
+        return await self._call(Queue.get, id, key=key)
+
+    async def items(
+        self,
+        status: Literal["pending", "processing", "done", "failed", "blocked", "cancelled"] | None = None,
+        *,
+        project: str | None = None,
+        group: str | None = None,
+        limit: int = 50,
+        after: int | None = None,
+        newest_first: bool = False,
+    ) -> list[_native.Item[C]]:
+        """A page of items in the order of their ids."""
+        return await self._call(
+            Queue.items, status, project=project, group=group, limit=limit, after=after, newest_first=newest_first
+        )
+
+    async def failures(self, limit: int = 5) -> list[_native.Item[C]]:
+        """The latest failed items, newest first."""
+        return await self._call(Queue.failures, limit)
+
     async def enqueue_file(self, path: str | os.PathLike[str], **options: Any) -> int:
         """Enqueue the text of a file; see `Queue.enqueue_file`."""
         return await self._call(Queue.enqueue_file, path, **options)
@@ -206,24 +291,24 @@ class AsyncQueue:
         """Store settings in the file; see `Queue.configure`."""
         await self._call(Queue.configure, **settings)
 
-    async def mark_done_many(self, items: Iterable[AsyncItem | _native.Item]) -> int:
+    async def mark_done_many(self, items: Iterable[AsyncItem[Any] | _native.Item[Any]]) -> int:
         """Mark claimed items done in one transaction; say how many took effect."""
         return await self._call(Queue.mark_done_many, [plain(item) for item in items])
 
     async def claim(
         self, *, wait: float = 0.0, lease: float | None = None, group: str | None = None
-    ) -> AsyncItem | None:
+    ) -> AsyncItem[C] | None:
         """Take the next item; None when nothing is due. With `wait`, waits up to that long for one."""
         items = await self._claim(1, "queue", wait, lease, group)
         return items[0] if items else None
 
     async def claim_many(
         self, limit: int, *, wait: float = 0.0, lease: float | None = None, group: str | None = None
-    ) -> list[AsyncItem]:
+    ) -> list[AsyncItem[C]]:
         """Take up to `limit` items in one transaction."""
         return await self._claim(limit, "queue", wait, lease, group)
 
-    async def claim_group(self, *, wait: float = 0.0, lease: float | None = None) -> list[AsyncItem]:
+    async def claim_group(self, *, wait: float = 0.0, lease: float | None = None) -> list[AsyncItem[C]]:
         """Take everything pending of one group of which nothing is in work, in order."""
         return await self._claim(1, "group", wait, lease, None)
 
@@ -231,12 +316,12 @@ class AsyncQueue:
         """A lock of the whole file by its name: `async with queue.lock("nightly"): …`."""
         return AsyncLock(self, name, ttl, wait)
 
-    async def wait(self, id: int, timeout: float | None = None) -> _native.Item:
+    async def wait(self, id: int, timeout: float | None = None) -> _native.Item[C]:
         """Wait for an item to end, and return it. Raises TimeoutError."""
         token = _native.Token()
         return await self._interruptible(token, Queue._wait_for, id, timeout, token)
 
-    async def __aiter__(self) -> AsyncIterator[AsyncItem]:
+    async def __aiter__(self) -> AsyncIterator[AsyncItem[C]]:
         """Claim for ever; each item is renewed until `async with item:` ends it, and given back if nothing did."""
         while True:
             item = await self.claim(wait=math.inf)
@@ -249,14 +334,53 @@ class AsyncQueue:
                 if not item._item._settled:
                     await outlast(self._run_in_thread(give_back, await self._opened(), [item._item]))
 
-    async def drain(self, handler: Handler, **plan: Any) -> DrainReport:
+    @property
+    def type(self) -> Any:
+        """The type of the content; None if there is none."""
+        return None if self._shape is None else self._shape.type
+
+    @overload
+    def handler(
+        self, function: Callable[Concatenate[AsyncItem[Any], P], Coroutine[Any, Any, R]], /
+    ) -> AsyncHandler[P, Coroutine[Any, Any, R]]: ...
+    @overload
+    def handler(self, function: Callable[Concatenate[_native.Item[Any], P], R], /) -> AsyncHandler[P, R]: ...
+    @overload
+    def handler(self, function: Callable[P, R], /) -> AsyncHandler[P, R]: ...
+    @overload
+    def handler(self, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> AsyncRegister: ...
+    def handler(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> Any:
+        """Make a typed function, to be awaited or not, the handler of this queue; see `Queue.handler`.
+
+        Its `enqueue` is awaited. A coroutine function may ask for the item with a first argument annotated `AsyncItem`.
+        """
+        if function is None:
+            return functools.partial(self._register, name=name, options=options)
+        return self._register(function, name, options)
+
+    def _register(self, function: Any, name: str | None, options: QueueOptions) -> AsyncHandler[..., Any]:
+        if options and name in (None, self.name):
+            raise TypeError("options are for a queue of the handler's own; give it a name of its own")
+        name = self.name if name is None else name
+        if name in self._handlers:
+            raise ValueError(f"the queue {name!r} has a handler already: {self._handlers[name].__name__}")
+        from membox_queue.handler import AsyncHandler
+
+        queue: AsyncQueue[Any] = self
+        if name != self.name:
+            given: Any = {**self._options, **options}
+            queue = AsyncQueue(self._path, name, **given)
+        self._handlers[name] = queue._handlers[name] = AsyncHandler(queue, function)
+        return self._handlers[name]
+
+    async def drain(self, handler: AsyncItemHandler[C] | None = None, **plan: Any) -> DrainReport:
         """Claim and handle until nothing is due; the arguments are those of `Queue.drain`.
 
         A coroutine function is awaited in the event loop, `concurrency` at a time; a plain one runs in a thread.
         """
         return await self._loop(handler, Plan(**{"exclusive": True, **plan}))
 
-    async def work(self, handler: Handler, **plan: Any) -> DrainReport:
+    async def work(self, handler: AsyncItemHandler[C] | None = None, **plan: Any) -> DrainReport:
         """Claim and handle until `stop()` or cancellation; the arguments are those of `Queue.work`."""
         return await self._loop(handler, Plan(stays=True, **plan))
 
@@ -270,6 +394,8 @@ class AsyncQueue:
         if self._is_closed:
             return
         self._is_closed = True
+        for handler in self._handlers.values():
+            await handler.queue.close()
         if self._queue is not None:
             await asyncio.get_running_loop().run_in_executor(self._threads, self._queue.close)
         self._threads.shutdown(wait=False)
@@ -279,11 +405,11 @@ class AsyncQueue:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, kind: builtins.type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
 
-    async def _opened(self) -> Queue:
+    async def _opened(self) -> Queue[C]:
         if self._queue is None:
             async with self._opening:
                 if self._queue is None:
@@ -307,7 +433,7 @@ class AsyncQueue:
 
     async def _claim(
         self, limit: int, kind: str, wait: float, lease: float | None, group: str | None
-    ) -> list[AsyncItem]:
+    ) -> list[AsyncItem[C]]:
         queue = await self._opened()
         token = _native.Token()
         claim = functools.partial(queue._claim, limit, kind, wait, lease, group, token)
@@ -334,7 +460,10 @@ class AsyncQueue:
                 await outlast(waiting)
             raise
 
-    async def _loop(self, handler: Handler, plan: Plan) -> DrainReport:
+    async def _loop(self, handler: Any, plan: Plan) -> DrainReport:
+        if handler is None and self.name not in self._handlers:
+            raise TypeError(f"the queue {self.name!r} has no handler; give one, or register it with @queue.handler")
+        handler = self._handlers[self.name] if handler is None else handler
         shift = Shift([await self._opened()], [handler], plan)
         loop = Loop(shift, self._run_in_thread)
         self._loops.add(loop)
@@ -474,7 +603,7 @@ def look_out(shift: Shift, slot: int) -> None:
         pass
 
 
-def give_back(queue: Queue, items: list[_native.Item]) -> None:
+def give_back(queue: Queue[Any], items: list[_native.Item[Any]]) -> None:
     """Release items uncounted; the last of a batch first, so that each goes by itself."""
     for item in reversed(items):
         queue.release(item)

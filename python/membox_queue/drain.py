@@ -88,6 +88,12 @@ class Plan:
     retry_failed: bool = False
 
 
+class HandlesItems:
+    """Something that handles items with `handle`, whatever it does when it is called."""
+
+    handle: Handler
+
+
 class Shift:
     """One run of a loop: what its slots share, whether they are threads or tasks."""
 
@@ -98,7 +104,11 @@ class Shift:
             raise ValueError(f"grace must be a number of seconds, zero or more, not {plan.grace}")
         self.plan = plan
         self.queues = queues
+        if plan.batch and any(isinstance(handler, HandlesItems) for handler in handlers):
+            raise ValueError("a registered handler takes one item at a time; batch needs one that takes a list")
+        handlers = [handler.handle if isinstance(handler, HandlesItems) else handler for handler in handlers]
         self.handlers = [wrapped(handler, plan.middleware) for handler in handlers]
+        self.shapes = [queue._shape for queue in queues]
         parts: list[Callable[..., Any]] = [*handlers, *plan.middleware]
         self.is_async = any(is_async(part) for part in parts)
         self.retried = 0
@@ -174,7 +184,7 @@ class Shift:
 
     def life(self, slot: int) -> Life:
         """Claim, handle and record until there is nothing more to do."""
-        is_batch, handlers, tell = self.plan.batch is not None, self.handlers, self.tell
+        is_batch, handlers, shapes, tell = self.plan.batch is not None, self.handlers, self.shapes, self.tell
         step: Step = yield from self.store("claim", None, self.working.next, slot)
         while step[1] != "over":
             if step[1] == "wait":
@@ -186,14 +196,41 @@ class Shift:
             if tell:
                 for item in items:
                     tell(LoopEvent("claimed", item))
-            raised, result = yield ("handle", handlers[number], items if is_batch else items[0])
-            step = yield from self.record(slot, items, raised, result)
+            raised: Exception | None = None
+            result: Any = None
+            fitting = items
+            if shapes[number] is not None:
+                raised, fitting = yield from self.fit(number, items)
+            if raised is None:
+                raised, result = yield ("handle", handlers[number], fitting if is_batch else items[0])
+            step = yield from self.record(slot, items, raised, results_of(items, fitting, result, self.plan.batch))
             self.count(items, step[0])
             if time.monotonic() - self.tended_at >= TEND_EVERY:
                 yield from self.look_after()
 
+    def fit(
+        self, number: int, items: list[_native.Item]
+    ) -> Generator[tuple[Any, ...], Any, tuple[Exception | None, list[_native.Item]]]:
+        """Give the content its type. The first that does not fit fails, and what is behind it goes back.
+
+        Says what is wrong with the first item of all, else what is left to handle.
+        """
+        queue, shape = self.queues[number], self.shapes[number]
+        for place, item in enumerate(items):
+            try:
+                item._fit(shape)
+            except Exception as error:
+                if place == 0:
+                    return error, items
+                self.complain(error, item, "handler")
+                for later in reversed(items[place + 1 :]):
+                    yield from self.store("finish", later, queue.release, later)
+                yield from self.store("finish", item, queue.mark_failed, item, error)
+                return None, items[:place]
+        return None, items
+
     def record(
-        self, slot: int, items: list[_native.Item], raised: Exception | None, result: Any
+        self, slot: int, items: list[_native.Item], raised: Exception | None, results: list[Any]
     ) -> Generator[tuple[Any, ...], Any, Step]:
         """Record what came of the items and claim the next, in one transaction."""
         crew = self.working
@@ -201,25 +238,25 @@ class Shift:
             logger.info("item %d failed: %s", items[0].id, type(raised).__qualname__, exc_info=raised)
             self.complain(raised, items[0], "handler")
             try:
-                return (yield from self.store("finish", items[0], crew.failed, slot, items, raised))
+                step: Step = yield from self.store("finish", items[0], crew.failed, slot, items, raised)
+                return step
             except QueueError as failure:
                 raise failure from raised
-        results = results_of(items, result, self.plan.batch)
         try:
-            return (yield from self.store("finish", items[0], crew.done, slot, results))
+            step = yield from self.store("finish", items[0], crew.done, slot, results)
         except (TypeError, ValueError, PayloadTooLargeError) as error:
             logger.warning("the result of item %d is not stored: %s", items[0].id, error)
-            return (yield from self.store("finish", items[0], crew.done, slot, [None] * len(items)))
+            step = yield from self.store("finish", items[0], crew.done, slot, [None] * len(items))
+        return step
 
     def store(
         self, phase: str, item: _native.Item | None, verb: Callable[..., Any], *arguments: Any
-    ) -> Generator[tuple[Any, ...], Any, Step]:
-        """Call a step of the crew; when the store is busy or out of space, wait and try again."""
+    ) -> Generator[tuple[Any, ...], Any, Any]:
+        """Call a step of the crew, or a verb; when the store is busy or out of space, wait and try again."""
         pauses: Iterator[float] | None = None
         while True:
             try:
-                step: Step = yield ("call", verb, arguments)
-                return step
+                return (yield ("call", verb, arguments))
             except (CorruptDatabaseError, NotADatabaseError, ReadOnlyError):
                 raise
             except (QueueBusyError, StorageError) as error:
@@ -291,10 +328,12 @@ def layered(layer: Middleware, inner: Handler) -> Handler:
     return lambda argument: layer(argument, inner)
 
 
-def results_of(items: Sequence[_native.Item], result: Any, batch: str | None) -> list[Any]:
-    """One result an item: a batch gives a list of as many, or one value for all."""
-    if batch and isinstance(result, list) and len(result) == len(items):
-        return result
+def results_of(
+    items: Sequence[_native.Item], handled: Sequence[_native.Item], result: Any, batch: str | None
+) -> list[Any]:
+    """One result an item: a batch gives a list of as many as it handled, or one value for all."""
+    if batch and isinstance(result, list) and len(result) == len(handled):
+        return result + [None] * (len(items) - len(handled))
     return [result] * len(items)
 
 

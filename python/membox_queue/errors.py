@@ -40,6 +40,10 @@ class PayloadTooLargeError(QueueError):
     """The content or the result is larger than `max_bytes`. Nothing was written."""
 
 
+class ContentError(QueueError, ValueError):
+    """The content that was claimed does not fit the type of the queue, or the arguments of its handler."""
+
+
 class SchemaVersionError(QueueError):
     """The file was written by a newer version of membox_queue. It was not touched."""
 

@@ -4,31 +4,96 @@ from __future__ import annotations
 
 import functools
 import secrets
+import types
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from membox_queue import _native, leaving, worker  # noqa: F401 - leaving acts when it is imported
 from membox_queue.drain import Plan, Shift, run
 from membox_queue.errors import QueueError
 
 if TYPE_CHECKING:
+    import builtins
     import os
     from collections.abc import Callable, Sequence
     from datetime import timedelta
     from types import TracebackType
-    from typing import Literal, Self
+    from typing import Concatenate, Literal, Self, Unpack
+
+    from typing_extensions import TypeVar as TypeVarWithDefault
 
     from membox_queue.drain import DrainReport, Middleware, OnError
+    from membox_queue.handler import Handler, Register
+    from membox_queue.options import QueueOptions
     from membox_queue.progress import Progress
+    from membox_queue.typed import Shape
+
+    T = TypeVarWithDefault("T", default=Any)
+    ItemHandler = Callable[[_native.Item[T]], object] | Callable[[list[_native.Item[T]]], object] | Handler[..., Any]
+else:
+    T = TypeVar("T")
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Queue(_native.Queue):
+class Queue(_native.Queue[T]):
     """A named queue in an SQLite file.
 
     One object serves all threads. Every verb that needs the file waits for other writers by itself; see
     `membox_queue._native` for what each one promises.
     """
+
+    @overload
+    def __new__(
+        cls,
+        path: str | os.PathLike[str],
+        name: str = "ingest",
+        *,
+        type: builtins.type[T],
+        **options: Unpack[QueueOptions],
+    ) -> Self: ...
+    @overload
+    def __new__(
+        cls,
+        path: str | os.PathLike[str],
+        name: str = "ingest",
+        *,
+        type: object = None,
+        **options: Unpack[QueueOptions],
+    ) -> Self: ...
+    def __new__(
+        cls, path: str | os.PathLike[str], name: str = "ingest", *, type: Any = None, **options: Unpack[QueueOptions]
+    ) -> Self:
+        """Open or create the queue; see `_native.Queue` for the options.
+
+        With a `type` every content is of that type: a dataclass, a TypedDict, a pydantic model, a msgspec struct, or
+        any annotation made of them and of what JSON knows. It is stored as JSON. `enqueue` raises TypeError or
+        ValueError for what does not fit, and writes nothing; what does not fit when it is claimed, because older code
+        or plain SQL wrote it, is an ordinary failure, and the claim goes on to the next item. `get`, `items`,
+        `failures` and `wait` show content that does not fit as it is stored. Keys that the type does not have are
+        passed over. `Queue[Doc](path)` means the same as `Queue(path, type=Doc)`. Raises TypeError for a type that is
+        not known.
+        """
+        if type is None:
+            return super().__new__(cls, path, name, **options)
+        # Before the file is touched.
+        shape = shape_of(type)
+        queue = super().__new__(cls, path, name, **options)
+        queue._take_shape(shape)
+        return queue
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, type: Any) -> Any:
+            """`Queue[Doc]`: called, it opens a queue of that type."""
+            return Opening(cls, type)
+
+    @property
+    def type(self) -> Any:
+        """The type of the content; None if there is none."""
+        return None if self._shape is None else self._shape.type
 
     def enqueue_file(
         self,
@@ -55,7 +120,7 @@ class Queue(_native.Queue):
 
     def drain(
         self,
-        handler: Callable[[Any], Any],
+        handler: ItemHandler[T] | None = None,
         *,
         concurrency: int = 1,
         retry_failed: bool = False,
@@ -71,7 +136,8 @@ class Queue(_native.Queue):
     ) -> DrainReport:
         """Claim and handle items until nothing is due, then return.
 
-        Takes the worker lease first; when another live worker holds it, returns at once with `refused`. With
+        Without a `handler`, the registered one handles them. Takes the worker lease first; when another live worker
+        holds it, returns at once with `refused`. With
         `exclusive=False` no lease is taken, and many processes may drain together. `concurrency` items are handled at
         once, each in a thread; a single one in the caller's own. `limit` bounds how many items are taken. `linger`
         stays while something falls due within that time: a delayed item, a retry, a schedule's tick, a rate's slot.
@@ -108,7 +174,7 @@ class Queue(_native.Queue):
 
     def work(
         self,
-        handler: Callable[[Any], Any],
+        handler: ItemHandler[T] | None = None,
         *,
         concurrency: int = 1,
         limit: int | None = None,
@@ -145,12 +211,62 @@ class Queue(_native.Queue):
         for shift in tuple(self._shifts):
             shift.stop()
 
+    @overload
+    def handler(self, function: Callable[Concatenate[_native.Item[Any], P], R], /) -> Handler[P, R]: ...
+    @overload
+    def handler(self, function: Callable[P, R], /) -> Handler[P, R]: ...
+    @overload
+    def handler(self, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> Register: ...
+    def handler(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> Any:
+        """Make a typed function the handler of this queue: `@queue.handler`.
+
+        Its arguments are the content, stored as a dict by their names, and checked as typed content is: when they are
+        enqueued (`function.enqueue(…)`, or with options `function.options(delay=30).enqueue(…)`) and when they are
+        handled. In a queue that has a type, the function takes one argument of that type. A first argument annotated
+        `Item` is given the item itself and is no part of the content. Calling the function runs it at once.
+
+        `drain()` and `work()` run it when they are given no other. A queue has one handler; `@queue.handler(name=…)`
+        makes a function the handler of another queue in the same file, with `options` as `Queue` takes them, and
+        `worker()` serves all of them. Raises TypeError for a function whose arguments cannot be content, and ValueError
+        for a second handler.
+        """
+        if function is None:
+            return functools.partial(self._register, name=name, options=options)
+        return self._register(function, name, options)
+
+    def worker(self, *, concurrency: int = 1, **plan: Any) -> worker.Worker:
+        """A worker for all handlers that were registered here; `plan` is as in `work`."""
+        if self.path is None:
+            raise ValueError("an in-memory queue lives in this object alone; a worker needs a file")
+        handlers = self._handlers.values()
+        options = {handler.queue.name: {**handler.queue._given, "type": handler.queue.type} for handler in handlers}
+        return worker.Worker(
+            self.path,
+            {handler.queue.name: handler for handler in handlers},
+            concurrency=concurrency,
+            options=options,
+            **plan,
+        )
+
+    def close(self) -> None:
+        """End this object's use of the file, and that of the queues its handlers have for themselves."""
+        for handler in self._handlers.values():
+            if handler.queue is not self:
+                handler.queue.close()
+        super().close()
+
     def spawn_worker(
-        self, handler: str, *, linger: float | timedelta = 300.0, concurrency: int = 1, retry_failed: bool = False
+        self,
+        handler: str | Handler[..., Any],
+        *,
+        linger: float | timedelta = 300.0,
+        concurrency: int = 1,
+        retry_failed: bool = False,
     ) -> bool:
         """Start a detached process that drains this queue, unless a worker is alive or on its way; say whether.
 
-        `handler` names a function, `"package.module:function"`, importable there as it is here. The process has a
+        `handler` names a function, `"package.module:function"`, importable there as it is here; a registered handler
+        may be given itself. The process has a
         session of its own, this object's settings, writes to `<file>.worker.log`, and leaves when nothing is due within
         `linger` seconds. Call it after enqueueing, or give `spawn=` to `enqueue`: a worker that is alive when you ask
         has yet to look for the last time.
@@ -161,8 +277,41 @@ class Queue(_native.Queue):
     def _shifts(self) -> set[Shift]:
         return set()
 
-    def _loop(self, handler: Callable[[Any], Any], plan: Plan) -> DrainReport:
-        shift = Shift([self], [handler], plan)
+    @functools.cached_property
+    def _handlers(self) -> dict[str, Handler[..., Any]]:
+        return {}
+
+    def _register(self, function: Any, name: str | None, options: QueueOptions) -> Handler[..., Any]:
+        if name is None and options:
+            raise TypeError("options are for a queue of the handler's own; give it a name")
+        from membox_queue.handler import Handler
+
+        name = self.name if name is None else name
+        if name in self._handlers:
+            raise ValueError(f"the queue {name!r} has a handler already: {self._handlers[name].__name__}")
+        if name == self.name:
+            if options:
+                raise TypeError(f"{name!r} is open already; its options are those it was opened with")
+            handler: Handler[..., Any] = Handler(self, function)
+        else:
+            given: Any = {**self._given, **options}
+            queue: Queue[Any] = Queue(":memory:" if self.path is None else self.path, name, **given)
+            try:
+                handler = Handler(queue, function)
+            except BaseException:
+                queue.close()
+                raise
+            queue._handlers[name] = handler
+        self._handlers[name] = handler
+        return handler
+
+    def _own_handler(self) -> Any:
+        if self.name not in self._handlers:
+            raise TypeError(f"the queue {self.name!r} has no handler; give one, or register it with @queue.handler")
+        return self._handlers[self.name]
+
+    def _loop(self, handler: Any, plan: Plan) -> DrainReport:
+        shift = Shift([self], [self._own_handler() if handler is None else handler], plan)
         self._shifts.add(shift)
         try:
             return run(shift)
@@ -180,7 +329,7 @@ class Queue(_native.Queue):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
+        self, kind: builtins.type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
     ) -> None:
         try:
             self.close()
@@ -189,10 +338,11 @@ class Queue(_native.Queue):
                 raise
             error.add_note(f"membox_queue could not close cleanly: {failure}")
 
-    def __reduce__(self) -> tuple[Callable[..., Queue], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Queue[Any]], tuple[Any, ...]]:
         if self.path is None:
             raise TypeError("an in-memory queue lives in one process and cannot be pickled; use a file")
-        return _reopen, (type(self), str(self.path), self.name, self._given)
+        options = {**self._given, "type": self.type} if self._shape is not None else self._given
+        return _reopen, (self.__class__, str(self.path), self.name, options)
 
     def __repr__(self) -> str:
         state = " (closed)" if self.closed else ""
@@ -217,7 +367,28 @@ def document(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {"content": content, "source_path": file, "project": _project_of(file), "doc_date": day}
 
 
-def _reopen(cls: type[Queue], path: str, name: str, options: dict[str, Any]) -> Queue:
+def shape_of(type: Any) -> Shape | None:
+    """What converts content of a type. Only those who give one wait for the import."""
+    from membox_queue.typed import Shape
+
+    return None if type is None else Shape(type)
+
+
+class Opening(types.GenericAlias):
+    """`Queue[Doc]`, which knows the type when it is called."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Open a queue of this type."""
+        (type,) = self.__args__
+        if not isinstance(type, TypeVar) and type is not Any:
+            given = options.setdefault("type", type)
+            if given != type:
+                raise TypeError(f"{self} cannot be opened with type={given}")
+        open: Any = self.__origin__
+        return open(*arguments, **options)
+
+
+def _reopen(cls: type[Queue[Any]], path: str, name: str, options: dict[str, Any]) -> Queue[Any]:
     """Unpickle a queue: open the same file with the same options."""
     return cls(path, name, **options)
 

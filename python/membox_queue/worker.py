@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import importlib.util
 import json
 import math
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from membox_queue.drain import Handler
+    from membox_queue.handler import Registered
 
 LOG_BYTES = 1 << 20
 """A worker's log is set aside when it is larger than this."""
@@ -62,14 +65,18 @@ class Worker:
 
     def run(self) -> DrainReport:
         """Serve until stopped by `stop`, SIGTERM or SIGINT; say what was done."""
-        return self._serve(self._begin())
+        return self._serve(self._begin(self.plan))
+
+    def drain(self) -> DrainReport:
+        """Handle what is due in all queues, then return; say what was done."""
+        return self._serve(self._begin(dataclasses.replace(self.plan, stays=False)))
 
     def start(self) -> None:
         """Serve in a thread of its own; does nothing if it does already."""
         with self.lock:
             if self.thread is not None and self.thread.is_alive():
                 return
-            shift = self._begin_locked()
+            shift = self._begin_locked(self.plan)
             self.thread = threading.Thread(target=self._keep, args=(shift,), name="membox-queue-worker", daemon=True)
             self.thread.start()
 
@@ -92,20 +99,22 @@ class Worker:
             raise outcome
         return outcome
 
-    def _begin(self) -> Shift:
+    def _begin(self, plan: Plan) -> Shift:
         with self.lock:
-            return self._begin_locked()
+            return self._begin_locked(plan)
 
-    def _begin_locked(self) -> Shift:
+    def _begin_locked(self, plan: Plan) -> Shift:
         if self.shift is not None:
             raise RuntimeError("this worker is running already")
+        from membox_queue.queue import Queue
+
         queues: list[_native.Queue] = []
         with contextlib.ExitStack() as opened:
             for name in self.handlers:
-                queue = _native.Queue(self.path, name, **self.options[name])
+                queue = Queue(self.path, name, **self.options[name])
                 opened.callback(queue.close)
                 queues.append(queue)
-            self.shift = Shift(queues, list(self.handlers.values()), self.plan)
+            self.shift = Shift(queues, list(self.handlers.values()), plan)
             opened.pop_all()
         return self.shift
 
@@ -127,7 +136,7 @@ class Worker:
 
 def spawn(
     queue: _native.Queue,
-    handler: str,
+    handler: str | Registered[..., Any],
     *,
     linger: float | timedelta = 300.0,
     concurrency: int = 1,
@@ -136,6 +145,8 @@ def spawn(
     """See `Queue.spawn_worker`."""
     if queue.path is None:
         raise ValueError("an in-memory queue lives in one process; a worker needs a file")
+    if not isinstance(handler, str):
+        handler = f"{handler.__module__}:{handler.__qualname__}"
     check_handler(handler)
     seconds = linger.total_seconds() if isinstance(linger, timedelta) else float(linger)
     if not 0 <= seconds < math.inf:
@@ -144,7 +155,7 @@ def spawn(
         raise ValueError(f"concurrency must be at least 1, not {concurrency}")
     if queue.worker_is_alive():
         return False
-    settings = json.dumps(encoded(queue._given))
+    settings = json.dumps(encoded(queue._given) | type_named(queue))
     command = [sys.executable, "-m", "membox_queue", "process", handler, "--db", str(queue.path), "--queue", queue.name]
     command += ["--linger", str(seconds), "--concurrency", str(concurrency), "--settings", settings]
     command += ["--retry-failed"] * retry_failed
@@ -201,9 +212,35 @@ def load_handler(handler: str) -> Callable[[Any], Any]:
         if not hasattr(loaded, part):
             raise ValueError(f"{module} has no {name}")
         loaded = getattr(loaded, part)
+    if isinstance(loaded, _native.Queue):
+        loaded = registered(handler, loaded)
     if not callable(loaded):
         raise ValueError(f"{handler!r} is not callable")
     return loaded  # type: ignore[no-any-return]
+
+
+def registered(name: str, queue: Any) -> Any:
+    """The one handler that was registered with a queue."""
+    handlers = list(queue._handlers.values())
+    if len(handlers) != 1:
+        known = ", ".join(f"{handler.__module__}:{handler.__qualname__}" for handler in handlers) or "none"
+        raise ValueError(f"{name!r} is a queue, and must have one handler to be served by its name; it has: {known}")
+    return handlers[0]
+
+
+def place_of(handler: Any, db: Any, name: str | None) -> tuple[Any, str, dict[str, Any]]:
+    """Where the queue is that a handler serves, and the options that say what it holds.
+
+    A registered handler knows; what is said counts more.
+    """
+    from membox_queue import handler as handlers
+
+    if not isinstance(handler, handlers.Handler):
+        return db or "memory.db", name or "ingest", {"type": handlers.type_wanted(handler)}
+    own = handler.queue
+    if db is None and own.path is None:
+        raise ValueError(f"{handler.__name__} was registered with a queue in memory; say which file to serve")
+    return db or own.path, name or own.name, {**own._given, "type": own.type}
 
 
 def log_path(path: Path) -> Path:
@@ -232,11 +269,34 @@ def encoded(given: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
+def type_named(queue: _native.Queue) -> dict[str, Any]:
+    """The type of a queue's content, by a name that another process can import."""
+    if queue._shape is None:
+        return {}
+    kind = queue._shape.type
+    name = f"{kind.__module__}:{kind.__qualname__}" if isinstance(kind, type) else ""
+    try:
+        found = bool(name) and imported(name)
+    except (ImportError, AttributeError, ValueError):
+        found = None
+    if found is not kind or kind.__module__ == "__main__":
+        raise ValueError(f"a worker cannot import the type {queue._shape.name}; make it a class of a module")
+    return {"type": name}
+
+
+def imported(name: str) -> Any:
+    """What 'package.module:name' stands for."""
+    module, _, path = name.partition(":")
+    return functools.reduce(getattr, path.split("."), importlib.import_module(module))
+
+
 def decoded(plain: dict[str, Any]) -> dict[str, Any]:
     """The same backwards."""
     made: dict[str, Any] = {}
     for name, value in plain.items():
-        if name == "retry":
+        if name == "type":
+            made[name] = imported(value)
+        elif name == "retry":
             made[name] = _native.Retry(**value)
         elif name in ("rate", "group_rate"):
             made[name] = _native.Rate(**value)

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyGenericAlias, PyString, PyType};
 
 use super::convert::{content, count, date_text, datetime, duration_ms, headers, instant_ms, integer};
 use super::convert::{object_to_python, path_text, text, to_python};
@@ -15,7 +15,7 @@ use super::error::{exception_class, named};
 use super::leaving::Native;
 use crate::error::Error;
 use crate::heartbeat::Beat;
-use crate::item::{self, Content, Key, KeyName, OnDuplicate, Status, When};
+use crate::item::{self, Content, Key, KeyName, OnDuplicate, Status, Stored, When};
 use crate::outcome::{Ending, Settled};
 use crate::queue::{self, Held};
 use crate::settings::MOST_BYTES;
@@ -61,6 +61,22 @@ impl Item {
         }
     }
 
+    /// Gives the content the shape of its queue, before anybody has read it; an error leaves it as it was stored.
+    pub fn fit(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<()> {
+        let made = shape.call_method1("decode", (self.raw_content(py)?,))?;
+        // Whoever has read it meanwhile has read it as it was stored, and so do all others.
+        let _ = self.content.set(py, made.unbind());
+        Ok(())
+    }
+
+    fn raw_content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.item().content {
+            Content::Text(text) => Ok(PyString::new(py, text).into_any()),
+            Content::Bytes(bytes) => Ok(PyBytes::new(py, bytes).into_any()),
+            Content::Json(value) => to_python(py, value),
+        }
+    }
+
     /// The claim, for verbs that need one.
     pub fn held(&self) -> PyResult<&Arc<Held>> {
         match &self.source {
@@ -75,6 +91,16 @@ impl Item {
 
 #[pymethods]
 impl Item {
+    #[classmethod]
+    fn __class_getitem__<'py>(cls: &Bound<'py, PyType>, kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(PyGenericAlias::new(cls.py(), cls.as_any(), kind)?.into_any())
+    }
+
+    #[pyo3(signature = (shape, /))]
+    fn _fit(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.fit(py, shape)
+    }
+
     #[getter]
     fn id(&self) -> i64 {
         self.item().id
@@ -87,13 +113,7 @@ impl Item {
 
     #[getter]
     fn content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let made = self.content.get_or_try_init(py, || {
-            Ok::<_, PyErr>(match &self.item().content {
-                Content::Text(text) => PyString::new(py, text).into_any().unbind(),
-                Content::Bytes(bytes) => PyBytes::new(py, bytes).into_any().unbind(),
-                Content::Json(value) => to_python(py, value)?.unbind(),
-            })
-        })?;
+        let made = self.content.get_or_try_init(py, || Ok::<_, PyErr>(self.raw_content(py)?.unbind()))?;
         Ok(made.bind(py).clone())
     }
 
@@ -340,6 +360,8 @@ pub struct NewItem {
     #[pyo3(get)]
     content: Py<PyAny>,
     item: item::NewItem,
+    /// Only a queue that knows its type may be able to store the content.
+    is_foreign: bool,
 }
 
 #[pymethods]
@@ -368,11 +390,22 @@ impl NewItem {
         let unique = Unique { key, key_ttl, on_duplicate };
         let options =
             Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
-        Ok(Self { content: content.clone().unbind(), item: options.read(content, MOST_BYTES)? })
+        let stored = self::content(content, MOST_BYTES).ok();
+        let is_foreign = stored.is_none();
+        let item = options.around(stored.unwrap_or_else(|| Stored::text(String::new())), MOST_BYTES)?;
+        Ok(Self { content: content.clone().unbind(), item, is_foreign })
     }
 
-    fn __repr__(&self) -> String {
-        format!("<NewItem of {}>", self.item.content.kind)
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        if self.is_foreign {
+            return Ok(format!("<NewItem of {}>", self.content.bind(py).get_type().qualname()?));
+        }
+        Ok(format!("<NewItem of {}>", self.item.content.kind))
+    }
+
+    #[classmethod]
+    fn __class_getitem__<'py>(cls: &Bound<'py, PyType>, kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(PyGenericAlias::new(cls.py(), cls.as_any(), kind)?.into_any())
     }
 }
 
@@ -444,6 +477,10 @@ impl ByContent {
 
 impl Details<'_, '_> {
     pub fn read(&self, given: &Bound<'_, PyAny>, limit: usize) -> PyResult<item::NewItem> {
+        self.around(content(given, limit)?, limit)
+    }
+
+    fn around(&self, content: Stored, limit: usize) -> PyResult<item::NewItem> {
         let when = match (self.delay, self.run_at) {
             (None, None) => When::Now,
             (Some(delay), None) => When::After(duration_ms("delay", delay)?),
@@ -451,7 +488,7 @@ impl Details<'_, '_> {
             (Some(_), Some(_)) => return Err(PyValueError::new_err("give delay or run_at, not both")),
         };
         Ok(item::NewItem {
-            content: content(given, limit)?,
+            content,
             project: text("project", self.project)?,
             source_path: path_text("source_path", self.source_path)?,
             doc_date: date_text("doc_date", self.doc_date)?,
@@ -473,10 +510,22 @@ pub fn group(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     }
 }
 
-/// An element of `enqueue_many`: a NewItem, or plain content.
-pub fn new_item(element: &Bound<'_, PyAny>, limit: usize) -> PyResult<item::NewItem> {
-    match element.cast::<NewItem>() {
-        Ok(new) => Ok(new.get().item.clone()),
-        Err(_) => Ok(item::NewItem::new(content(element, limit)?)),
+/// An element of `enqueue_many`: a NewItem, or plain content; both in the shape of the queue, if it has one.
+pub fn new_item(
+    element: &Bound<'_, PyAny>,
+    limit: usize,
+    plain: impl Fn(&Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>>,
+) -> PyResult<item::NewItem> {
+    let py = element.py();
+    let new = element.cast::<NewItem>().ok();
+    let given = new.map_or_else(|| element.clone(), |new| new.get().content.bind(py).clone());
+    let shaped = plain(&given)?;
+    match new {
+        Some(new) if shaped.is_none() && !new.get().is_foreign => Ok(new.get().item.clone()),
+        Some(new) => {
+            let content = content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?;
+            Ok(item::NewItem { content, ..new.get().item.clone() })
+        }
+        None => Ok(item::NewItem::new(content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?)),
     }
 }

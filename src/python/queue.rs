@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyTimeoutError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyTimeoutError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyGenericAlias, PyString, PyType};
 
 use super::CLOCK;
 use super::attempt::Attempt;
@@ -34,6 +35,8 @@ type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 #[pyclass(frozen, subclass, module = "membox_queue._native")]
 pub struct Queue {
     core: Arc<queue::Queue>,
+    /// What turns content of the queue's type into what is stored, and back; most queues have none.
+    shape: PyOnceLock<Py<PyAny>>,
 }
 
 #[pymethods]
@@ -102,7 +105,22 @@ impl Queue {
             worker: text("worker", worker)?,
             clock: CLOCK.clone(),
         };
-        Ok(Self { core: py.native(|| queue::Queue::open(&path, options))? })
+        Ok(Self { core: py.native(|| queue::Queue::open(&path, options))?, shape: PyOnceLock::new() })
+    }
+
+    #[classmethod]
+    fn __class_getitem__<'py>(cls: &Bound<'py, PyType>, kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(PyGenericAlias::new(cls.py(), cls.as_any(), kind)?.into_any())
+    }
+
+    #[pyo3(signature = (shape, /))]
+    fn _take_shape(&self, py: Python<'_>, shape: Py<PyAny>) -> PyResult<()> {
+        self.shape.set(py, shape).map_err(|_| PyValueError::new_err("the queue has a type already"))
+    }
+
+    #[getter]
+    fn _shape(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.shape.get(py).map(|shape| shape.clone_ref(py))
     }
 
     #[getter]
@@ -182,7 +200,7 @@ impl Queue {
         let unique = Unique { key, key_ttl, on_duplicate };
         let details =
             Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
-        let item = details.read(content, queue.core.settings().settings.max_bytes())?;
+        let item = queue.read(&details, content)?;
         check_spawn(py, spawn)?;
         if connection.is_some() && spawn.is_some() {
             let said = "a worker cannot see your open transaction; call spawn_worker after your commit";
@@ -207,7 +225,8 @@ impl Queue {
             return Err(PyTypeError::new_err("enqueue_many takes an iterable of contents; for one use enqueue"));
         }
         let limit = slf.get().core.settings().settings.max_bytes();
-        let items = items.try_iter()?.map(|item| new_item(&item?, limit)).collect::<PyResult<Vec<_>>>()?;
+        let plain = |content: &Bound<'_, PyAny>| slf.get().plain(content);
+        let items = items.try_iter()?.map(|item| new_item(&item?, limit, plain)).collect::<PyResult<Vec<_>>>()?;
         check_spawn(slf.py(), spawn)?;
         let ids = slf.get().put(slf.py(), items, wait)?;
         spawn_worker(slf, spawn)?;
@@ -453,7 +472,7 @@ impl Queue {
             (None, Some(key)) => py.native(|| self.core.get_by_key(&key))?,
             _ => return Err(PyTypeError::new_err("get takes an id or a key")),
         };
-        Ok(found.map(Item::read))
+        found.map(|item| self.shown(py, item)).transpose()
     }
 
     #[pyo3(signature = (status = None, *, project = None, group = None, limit = None, after = None, newest_first = false),
@@ -478,7 +497,7 @@ impl Queue {
             limit: limit.map_or(Ok(50), |limit| positive("limit", limit))? as usize,
             newest_first,
         };
-        Ok(py.native(|| self.core.items(&filter))?.into_iter().map(Item::read).collect())
+        py.native(|| self.core.items(&filter))?.into_iter().map(|item| self.shown(py, item)).collect()
     }
 
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -493,7 +512,7 @@ impl Queue {
     #[pyo3(signature = (limit = None), text_signature = "($self, limit=5)")]
     fn failures(&self, py: Python<'_>, limit: Arg) -> PyResult<Vec<Item>> {
         let limit = limit.map_or(Ok(5), |limit| positive("limit", limit))? as usize;
-        Ok(py.native(|| self.core.failures(limit))?.into_iter().map(Item::read).collect())
+        py.native(|| self.core.failures(limit))?.into_iter().map(|item| self.shown(py, item)).collect()
     }
 
     #[pyo3(signature = (limit = None), text_signature = "($self, limit=50)")]
@@ -545,7 +564,7 @@ impl Queue {
         let (delay, run_at) = (None, None);
         let details =
             Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
-        let item = details.read(content, self.core.settings().settings.max_bytes())?;
+        let item = self.read(&details, content)?;
         let tz = text("tz", tz)?;
         let timing = match (text("cron", cron)?, every) {
             (Some(pattern), None) => Timing::Cron { pattern, tz: tz.unwrap_or_else(|| "UTC".into()) },
@@ -581,7 +600,7 @@ impl Queue {
         loop {
             let left = limit.saturating_sub(started.elapsed());
             if let Some(item) = py.native(|| self.core.ended_or_sleep(&mut waiting, id, left))? {
-                return Ok(Item::read(item));
+                return self.shown(py, item);
             }
             if left.is_zero() || token.is_cancelled() {
                 return Err(PyTimeoutError::new_err(format!("item {id} has not ended within {limit:?}")));
@@ -719,12 +738,91 @@ impl Queue {
         token: Option<&Token>,
     ) -> PyResult<Vec<Item>> {
         let how = Claim { limit, from, lease_ms: lease.map(|lease| lease_ms("lease", lease)).transpose()? };
-        let wait = wait.map(|wait| patience("wait", wait)).transpose()?;
-        let held = match wait {
-            None | Some(Duration::ZERO) => py.native(|| self.core.claim(&how))?,
-            Some(wait) => self.wait_and_take(py, &how, wait, token)?,
-        };
-        Ok(held.into_iter().map(|held| Item::claimed(Arc::new(held), self.core.clone())).collect())
+        let wait = wait.map(|wait| patience("wait", wait)).transpose()?.unwrap_or_default();
+        let started = Instant::now();
+        loop {
+            let held = if wait.is_zero() {
+                py.native(|| self.core.claim(&how))?
+            } else {
+                self.wait_and_take(py, &how, wait.saturating_sub(started.elapsed()), token)?
+            };
+            let is_empty = held.is_empty();
+            let items = held.into_iter().map(|held| Item::claimed(Arc::new(held), self.core.clone())).collect();
+            let Some(shape) = self.shape.get(py) else { return Ok(items) };
+            let fitting = self.sort_out(py, shape.bind(py), items, matches!(how.from, From::WholeGroup))?;
+            if is_empty || !fitting.is_empty() {
+                return Ok(fitting);
+            }
+        }
+    }
+
+    /// The items whose content has the queue's shape; the others are failed. Of items that must keep their order, those
+    /// behind one that failed are given back.
+    fn sort_out(
+        &self,
+        py: Python<'_>,
+        shape: &Bound<'_, PyAny>,
+        items: Vec<Item>,
+        in_order: bool,
+    ) -> PyResult<Vec<Item>> {
+        let mut fitting = Vec::with_capacity(items.len());
+        let mut left = items.into_iter();
+        while let Some(item) = left.next() {
+            let Err(error) = item.fit(py, shape) else {
+                fitting.push(item);
+                continue;
+            };
+            let is_misfit = error.is_instance_of::<PyException>(py);
+            let back = if !is_misfit {
+                self.give_back(py, fitting.drain(..).chain(left.by_ref()))
+            } else if in_order {
+                self.give_back(py, left.by_ref())
+            } else {
+                Ok(())
+            };
+            let ending = ending::of_exception(py, error.value(py))?;
+            let ended = py.native(|| self.core.finish(item.held()?, ending).map_err(PyErr::from));
+            if let Err(failure) = back.and(ended.map(drop)) {
+                self.give_back(py, fitting.into_iter().chain(left)).ok();
+                return Err(failure);
+            }
+            if !is_misfit {
+                return Err(error);
+            }
+        }
+        Ok(fitting)
+    }
+
+    /// Releases items uncounted; the last of a batch first, so that each goes by itself.
+    fn give_back(&self, py: Python<'_>, items: impl Iterator<Item = Item>) -> PyResult<()> {
+        for item in items.collect::<Vec<_>>().iter().rev() {
+            let held = item.held()?;
+            py.native(|| self.core.release(held, 0))?;
+        }
+        Ok(())
+    }
+
+    /// Content in the form that can be stored, for a queue that has a type.
+    fn plain(&self, content: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+        let Some(shape) = self.shape.get(content.py()) else { return Ok(None) };
+        Ok(Some(shape.bind(content.py()).call_method1("encode", (content,))?.unbind()))
+    }
+
+    fn read(&self, details: &Details<'_, '_>, content: &Bound<'_, PyAny>) -> PyResult<NewItem> {
+        let limit = self.core.settings().settings.max_bytes();
+        match self.plain(content)? {
+            None => details.read(content, limit),
+            Some(plain) => details.read(plain.bind(content.py()), limit),
+        }
+    }
+
+    /// An item that was only read: in the queue's shape if it fits, else as it is stored.
+    fn shown(&self, py: Python<'_>, item: crate::item::Item) -> PyResult<Item> {
+        let item = Item::read(item);
+        match self.shape.get(py).map_or(Ok(()), |shape| item.fit(py, shape.bind(py))) {
+            Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
+            _ => Ok(item),
+        }
     }
 
     /// Short sleeps without the GIL, and a look at Python's signals between them.

@@ -17,11 +17,12 @@ from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name,
 from membox_queue.cli.spans import seconds
 from membox_queue.drain import DrainReport
 from membox_queue.queue import Queue
-from membox_queue.worker import decoded, load_handler
+from membox_queue.worker import decoded, load_handler, place_of
 
 
 def process(
-    handler: Annotated[str, typer.Argument(help="What handles an item: package.module:function.")],
+    context: typer.Context,
+    handler: Annotated[str, typer.Argument(help="What handles an item: package.module:function, or :queue.")],
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
     concurrency: Annotated[int, typer.Option(min=1, help="How many items are handled at once.")] = 1,
@@ -40,9 +41,10 @@ def process(
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=level)
     find_handlers_here()
     function = loaded(handler)
-    options = decoded(json.loads(settings))
+    file, name, known = place_of(function, said(context, "db", db), said(context, "queue", queue))
+    options = {**known, **decoded(json.loads(settings))}
     # A worker that stays may well be there before the first document.
-    with Queue(db, queue, **options) if watch else existing(db, queue, **options) as opened:
+    with Queue(file, name, **options) if watch else existing(Path(file), name, **options) as opened:
         if watch and retry_failed:
             opened.retry_failed()
         if watch:
@@ -64,6 +66,12 @@ def process(
         raise typer.Exit(INTERRUPTED)
     if report.failed:
         raise typer.Exit(FAILED_ITEMS)
+
+
+def said(context: typer.Context, name: str, value: Any) -> Any:
+    """What was given for an option, on the command line or in the environment; None if it was not."""
+    source = context.get_parameter_source(name)
+    return None if source is None or source.name == "DEFAULT" else value
 
 
 def in_words(report: DrainReport) -> str:

@@ -1,0 +1,253 @@
+"""Handlers: a typed function whose arguments are the content of its queue."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, get_args, get_origin
+
+from membox_queue._native import Item
+from membox_queue.drain import HandlesItems
+from membox_queue.typed import Fields, Shape, codec_of, decoded, encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Concatenate, Protocol, Unpack, overload
+
+    from membox_queue.aio import AsyncItem, AsyncQueue
+    from membox_queue.options import EnqueueOptions
+    from membox_queue.queue import Queue
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Arguments(Fields):
+    """Named arguments, as a dict."""
+
+    encode = Fields.write
+    decode = Fields.read
+
+
+class Payload:
+    """The arguments of a function as the content of an item: a dict by their names.
+
+    In a queue that has a type, the function takes one argument of that type, which is the whole content.
+    """
+
+    def __init__(self, function: Callable[..., Any], shape: Shape | None) -> None:
+        self.name = function.__name__
+        self.signature = inspect.signature(function)
+        hints = hints_of(function)
+        parameters = list(self.signature.parameters.values())
+        self.wants_item = bool(parameters) and is_item(hints.get(parameters[0].name))
+        if self.wants_item:
+            self.signature = self.signature.replace(parameters=parameters[1:])
+        for parameter in self.signature.parameters.values():
+            check_parameter(self.name, parameter, hints)
+        self.result = result_shape(hints.get("return"))
+        self.is_whole = shape is not None
+        names = list(self.signature.parameters)
+        if shape is not None and [hints[name] for name in names] != [shape.type]:
+            raise TypeError(f"the queue holds {shape.name}; {self.name} must take one argument of that type")
+        self.fields = Arguments(
+            self.name,
+            {} if self.is_whole else {name: argument_codec(self.name, name, hints[name]) for name in names},
+            frozenset(name for name, one in self.signature.parameters.items() if one.default is one.empty),
+            lambda name: f"[{name!r}]",
+        )
+
+    def pack(self, arguments: Any, named: Any) -> Any:
+        """What is enqueued for a call; TypeError or ValueError when the function does not take these arguments."""
+        try:
+            given = self.signature.bind(*arguments, **named).arguments
+        except TypeError as error:
+            raise TypeError(f"{self.name}: {error}") from None
+        if self.is_whole:
+            return next(iter(given.values()))
+        return encoded(self.fields, given)
+
+    def unpack(self, item: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """How the function is called for an item; `ContentError` when the content is not its arguments."""
+        bound = inspect.BoundArguments(self.signature, {})
+        if self.is_whole:
+            bound.arguments = {next(iter(self.signature.parameters)): item.content}
+        else:
+            bound.arguments = decoded(self.fields, item.content, self.name)
+        return ((item, *bound.args) if self.wants_item else bound.args), bound.kwargs
+
+    def pack_result(self, result: Any) -> Any:
+        """The result as JSON, where the function says what it returns and does so."""
+        if self.result is None:
+            return result
+        try:
+            return self.result.encode(result)
+        except (TypeError, ValueError):
+            return result
+
+
+class Registered(HandlesItems, Generic[P, R]):
+    """A function that handles a queue. Called, it runs at once, without the queue; good in tests."""
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, function: Callable[..., R], shape: Shape | None) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        """The function itself."""
+        self.payload = Payload(function, shape)
+        is_async = inspect.iscoroutinefunction(function)
+        self.handle = self._handle_async if is_async else self._handle
+
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
+        """Run the function."""
+        if self.payload.wants_item:
+            raise TypeError(f"{self.payload.name} asks for its item; call {self.payload.name}.function(item, …)")
+        return self.function(*arguments, **named)
+
+    def _handle(self, item: Any) -> Any:
+        arguments, named = self.payload.unpack(item)
+        return self.payload.pack_result(self.function(*arguments, **named))
+
+    async def _handle_async(self, item: Any) -> Any:
+        arguments, named = self.payload.unpack(item)
+        result: Any = self.function(*arguments, **named)
+        return self.payload.pack_result(await result)
+
+    def __repr__(self) -> str:
+        return f"<handler {self.payload.name}>"
+
+
+class Handler(Registered[P, R]):
+    """A function that `@queue.handler` made the handler of a queue."""
+
+    def __init__(self, queue: Queue[Any], function: Callable[..., R]) -> None:
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"{function.__name__} must be awaited; register it with an AsyncQueue")
+        super().__init__(function, queue._shape)
+        self.queue = queue
+        """Where its items are."""
+
+    def enqueue(self, *arguments: P.args, **named: P.kwargs) -> int:
+        """Enqueue a call with these arguments, and return the item's id."""
+        return self.queue.enqueue(self.payload.pack(arguments, named))
+
+    def options(self, **options: Unpack[EnqueueOptions]) -> Prepared[P]:
+        """Say more about the item, as `Queue.enqueue` takes it: `send.options(delay=30).enqueue("you", "hello")`."""
+        return Prepared(self, options)
+
+
+class Prepared(Generic[P]):
+    """A handler and the options of the next item."""
+
+    def __init__(self, handler: Handler[P, Any], options: EnqueueOptions) -> None:
+        self._handler = handler
+        self._options = options
+
+    def enqueue(self, *arguments: P.args, **named: P.kwargs) -> int:
+        """Enqueue a call with these arguments and the options, and return the item's id."""
+        return self._handler.queue.enqueue(self._handler.payload.pack(arguments, named), **self._options)
+
+
+class AsyncHandler(Registered[P, R]):
+    """A function, to be awaited or not, that `@queue.handler` made the handler of an `AsyncQueue`."""
+
+    def __init__(self, queue: AsyncQueue[Any], function: Callable[..., R]) -> None:
+        super().__init__(function, queue._shape)
+        self.queue = queue
+        """Where its items are."""
+
+    async def enqueue(self, *arguments: P.args, **named: P.kwargs) -> int:
+        """Enqueue a call with these arguments, and return the item's id."""
+        return await self.queue.enqueue(self.payload.pack(arguments, named))
+
+    def options(self, **options: Unpack[EnqueueOptions]) -> AsyncPrepared[P]:
+        """Say more about the item, as `Queue.enqueue` takes it."""
+        return AsyncPrepared(self, options)
+
+
+class AsyncPrepared(Generic[P]):
+    """A handler and the options of the next item."""
+
+    def __init__(self, handler: AsyncHandler[P, Any], options: EnqueueOptions) -> None:
+        self._handler = handler
+        self._options = options
+
+    async def enqueue(self, *arguments: P.args, **named: P.kwargs) -> int:
+        """Enqueue a call with these arguments and the options, and return the item's id."""
+        return await self._handler.queue.enqueue(self._handler.payload.pack(arguments, named), **self._options)
+
+
+if TYPE_CHECKING:
+
+    class Register(Protocol):
+        """What `@queue.handler(name=…)` gives."""
+
+        @overload
+        def __call__(self, function: Callable[Concatenate[Item[Any], P], R], /) -> Handler[P, R]: ...
+        @overload
+        def __call__(self, function: Callable[P, R], /) -> Handler[P, R]: ...
+
+    class AsyncRegister(Protocol):
+        """What `@queue.handler(name=…)` gives in asyncio."""
+
+        @overload
+        def __call__(
+            self, function: Callable[Concatenate[AsyncItem[Any], P], Coroutine[Any, Any, R]], /
+        ) -> AsyncHandler[P, Coroutine[Any, Any, R]]: ...
+        @overload
+        def __call__(self, function: Callable[Concatenate[Item[Any], P], R], /) -> AsyncHandler[P, R]: ...
+        @overload
+        def __call__(self, function: Callable[P, R], /) -> AsyncHandler[P, R]: ...
+
+
+def is_item(annotation: Any) -> bool:
+    """Whether a parameter asks for the item itself."""
+    kind = get_origin(annotation) or annotation
+    return kind is Item or getattr(kind, "__qualname__", None) == "AsyncItem"
+
+
+def type_wanted(handler: Any) -> Any:
+    """The type of content that a handler asks for, with an annotation such as `Item[Doc]`; None if it does not say."""
+    if isinstance(handler, Registered) or not inspect.isroutine(handler):
+        return None
+    hints = hints_of(handler)
+    first = next((hints.get(name) for name in inspect.signature(handler).parameters), None)
+    wanted = get_args(first) if is_item(first) else ()
+    return wanted[0] if wanted and wanted[0] is not Any else None
+
+
+def check_parameter(name: str, parameter: inspect.Parameter, hints: dict[str, Any]) -> None:
+    """Refuse what has no name, or no annotation."""
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        raise TypeError(f"{name} takes {parameter}; each argument of a handler needs a name")
+    if parameter.name not in hints:
+        raise TypeError(f"the argument {parameter.name!r} of {name} needs an annotation")
+    if is_item(hints[parameter.name]):
+        raise TypeError(f"the item comes first: make {parameter.name!r} the first argument of {name}")
+
+
+def argument_codec(function: str, name: str, annotation: Any) -> Any:
+    """What converts one argument; an error says which it was."""
+    try:
+        return codec_of(annotation, {})
+    except TypeError as error:
+        raise TypeError(f"the argument {name!r} of {function}: {error}") from None
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a function, resolved."""
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise TypeError(f"the annotations of {function.__name__} cannot be read: {error}") from error
+
+
+def result_shape(annotation: Any) -> Shape | None:
+    """What converts the result, if its annotation says enough."""
+    try:
+        return None if annotation in (None, Any) else Shape(annotation)
+    except TypeError:
+        return None

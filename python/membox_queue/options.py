@@ -1,0 +1,53 @@
+"""What `enqueue` and `Queue` take by name, for those who pass it on; `_native.pyi` says what each option means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+if TYPE_CHECKING:
+    import os
+    from datetime import date, datetime, timedelta
+
+    from membox_queue._native import ByContent, Rate, Retry
+
+    Seconds = float | timedelta
+
+
+class EnqueueOptions(TypedDict, total=False):
+    """The options of `Queue.enqueue`."""
+
+    project: str | None
+    source_path: str | os.PathLike[str] | None
+    doc_date: str | date | None
+    priority: int
+    delay: Seconds | None
+    run_at: datetime | None
+    max_retries: int | None
+    headers: dict[str, Any] | None
+    group: str | None
+    key: str | ByContent | None
+    key_ttl: Seconds | None
+    on_duplicate: Literal["return", "raise", "replace"]
+    connection: Any
+    wait: Seconds
+    spawn: str | None
+
+
+class QueueOptions(TypedDict, total=False):
+    """The options of `Queue`, but for `type`."""
+
+    lease: Seconds | None
+    max_retries: int | None
+    retry: Retry | None
+    durability: Literal["full", "normal"]
+    max_bytes: int | None
+    busy_timeout: Seconds
+    worker: str | None
+    group_limit: int | None
+    max_pending: int | None
+    rate: Rate | None
+    group_rate: Rate | None
+    keep_for: Seconds | None
+    keep_last: int | None
+    keep_failed_for: Seconds | None
+    keep_content: bool | None
