@@ -400,7 +400,7 @@ def run(shift: Shift) -> DrainReport:
             if shift.crew is not None:
                 shift.close()
             raise
-        stopping = shift.stopping = Stopping(shift.working, shift.close, shift.plan.grace)
+        stopping = shift.stopping = Stopping(shift.working, shift.close, shift.plan.grace, shift.tell.stopping)
         if shift.stop_asked:
             stopping.stop()
         try:

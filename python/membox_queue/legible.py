@@ -29,16 +29,13 @@ def spelled(found: re.Match[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time span in the two units that matter: `12s`, `3m 5s`, `2h 4m`, `3d 2h`."""
+    """A time span in the two units that matter: `250ms`, `12s`, `3m 5s`, `2h`, `3d 2h`."""
     whole = max(0, int(seconds))
-    days, hours, minutes = whole // 86400, whole // 3600 % 24, whole // 60 % 60
-    if days:
-        return f"{days}d {hours}h"
-    if hours:
-        return f"{hours}h {minutes}m"
-    if minutes:
-        return f"{minutes}m {whole % 60}s"
-    return f"{whole}s" if whole else f"{max(0.0, seconds) * 1000:.0f}ms"
+    if whole == 0:
+        return f"{max(0.0, seconds) * 1000:.0f}ms"
+    parts = [(whole // 86400, "d"), (whole // 3600 % 24, "h"), (whole // 60 % 60, "m"), (whole % 60, "s")]
+    first = next(place for place, (count, _) in enumerate(parts) if count)
+    return " ".join(f"{count}{unit}" for count, unit in parts[first : first + 2] if count)
 
 
 def size(count: float) -> str:

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from membox_queue.errors import QueueError
-from membox_queue.legible import line
+from membox_queue.legible import duration, line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,6 +42,9 @@ class Watcher(contextlib.AbstractContextManager["Watcher"]):
 
     def __call__(self, event: LoopEvent) -> None:
         """Tell of an event."""
+
+    def stopping(self, grace: float) -> None:
+        """Tell that the loop was asked to end, and that something still runs."""
 
     def __exit__(self, *_: object) -> None:
         """Nothing to take down."""
@@ -114,6 +117,12 @@ class Bar(Watcher):
         total = self.ended + self.pending()
         hand = ", ".join(self.in_hand.values())
         self.bar.update(self.task, description=label, completed=self.ended, total=total, hand=line(hand, 24))
+
+    def stopping(self, grace: float) -> None:
+        """Say that the signal was heard."""
+        self.bar.console.print(
+            f"stopping: what runs has {duration(grace)} to end; again to leave at once", style="yellow"
+        )
 
     def complain(self, event: LoopEvent) -> None:
         """Say above the bar what went wrong with an item."""

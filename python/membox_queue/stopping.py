@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("membox_queue")
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SHORT = 0.3
+"""Seconds for which nobody wonders whether the signal was heard."""
 
 
 class GraceOver(BaseException):
@@ -28,8 +30,11 @@ class GraceOver(BaseException):
 class Stopping:
     """The end of one loop: asked for by `stop` or a signal, forced when the grace is over or by a second signal."""
 
-    def __init__(self, crew: _native.Crew, give_back: Callable[[], None], grace: float) -> None:
+    def __init__(
+        self, crew: _native.Crew, give_back: Callable[[], None], grace: float, tell: Callable[[float], None]
+    ) -> None:
         self.crew = crew
+        self.tell = tell
         self.give_back = give_back
         self.grace = grace
         self.left = threading.Event()
@@ -94,7 +99,11 @@ class Stopping:
 
     def wait_for_end(self) -> None:
         """When the loop is not done within the grace, give back what it holds."""
-        if self.left.wait(min(self.grace, threading.TIMEOUT_MAX)):
+        grace = min(self.grace, threading.TIMEOUT_MAX)
+        if self.left.wait(min(SHORT, grace)):
+            return
+        self.tell(grace)
+        if self.left.wait(max(0.0, grace - SHORT)):
             return
         try:
             self.give_back()

@@ -146,7 +146,9 @@ def verdict(findings: list[Finding]) -> dict[str, Any]:
 def lines(findings: list[Finding]) -> list[RenderableType]:
     """The findings for people."""
     rows = [[screen.text(found.level, MARKS[found.level]), found.about, wrapping(found.words)] for found in findings]
-    return [screen.table(["level", "about", "*words"], rows, header=False)]
+    table = screen.table(["level", "about", "*words"], rows)
+    table.show_header = False
+    return [table]
 
 
 def wrapping(words: str) -> Any:

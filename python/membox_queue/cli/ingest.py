@@ -20,7 +20,7 @@ from membox_queue.worker import check_handler
 
 
 def ingest(
-    files: Annotated[list[str], typer.Argument(metavar="FILE... | -", help="Text files; - is the standard input.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Text files; - is the standard input.")],
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
     project: Annotated[str | None, typer.Option(help="Instead of the git repository's name.")] = None,

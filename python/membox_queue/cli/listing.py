@@ -14,7 +14,7 @@ from membox_queue.legible import block, duration, line
 from membox_queue.queue import Queue
 
 Limit = Annotated[int, typer.Option(min=1, help="How many.")]
-Id = Annotated[int, typer.Argument(help="The item's number.")]
+Id = Annotated[int, typer.Argument(metavar="ID", help="The item's number.")]
 
 
 def list_items(
@@ -126,7 +126,7 @@ def tell(item: _native.Item, history: list[_native.Attempt]) -> None:
         facts.append(["headers", json.dumps(item.headers, ensure_ascii=False)])
     parts: list[Any] = [
         screen.text(f"item {item.id} of {item.queue}", "bold"),
-        screen.indented(screen.table(["what", "*"], facts, header=False)),
+        screen.indented(screen.facts(["what", "*"], facts)),
     ]
     if history:
         columns = [">attempt", "ending", "took", "*worker", "*error"]
@@ -144,7 +144,7 @@ def tell(item: _native.Item, history: list[_native.Attempt]) -> None:
 def passage(name: str, text: str) -> None:
     """Text of several lines under its name."""
     screen.show("", screen.text(name, "bold"))
-    typer.echo("\n".join(f"  {row}" for row in block(text).split("\n")))
+    typer.echo("\n".join(f"  {row}".rstrip() for row in block(text).rstrip("\n").split("\n")))
 
 
 def attempt_row(attempt: _native.Attempt) -> list[Any]:

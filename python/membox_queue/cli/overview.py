@@ -45,8 +45,11 @@ def look(queue: Queue, failures: int = 5, running: int = 20) -> dict[str, Any]:
 
 def lines(seen: dict[str, Any]) -> list[RenderableType]:
     """The same for people."""
-    parts: list[RenderableType] = [heading(seen), screen.table(["status", ">count", "*"], counts(seen), header=False)]
-    parts += [screen.table(["what", "*"], facts(seen), header=False)]
+    parts: list[RenderableType] = [
+        heading(seen),
+        screen.indented(screen.facts(["status", ">count", "*"], counts(seen))),
+        screen.indented(screen.facts(["what", "*"], facts(seen))),
+    ]
     if seen["running"]:
         rows = [running_row(item) for item in seen["running"]]
         columns = [">id", "*document", "for", ">attempt", "*progress", "worker"]
@@ -58,8 +61,8 @@ def lines(seen: dict[str, Any]) -> list[RenderableType]:
 
 def heading(seen: dict[str, Any]) -> Text:
     """Which queue this is."""
-    made = screen.text(f"{seen['queue']}", "bold")
-    made.append_text(screen.text(f"  {seen['file']}", "dim"))
+    made = screen.text(seen["queue"], "bold")
+    made.append("  ").append_text(screen.text(seen["file"], "dim"))
     if seen["paused"]:
         made.append("  PAUSED", "bold red")
     return made
@@ -113,8 +116,14 @@ def running_row(item: dict[str, Any]) -> list[str | Text]:
 
 def failure_table(failures: list[dict[str, Any]]) -> RenderableType:
     """Failures, one a line."""
-    rows = [
-        [str(item["id"]), document(item), str(item["retries"]), ago(item["finished_at"]), item["error"] or ""]
+    rows: list[list[str | Text]] = [
+        [
+            str(item["id"]),
+            document(item),
+            str(item["retries"]),
+            ago(item["finished_at"]),
+            screen.text(item["error"] or "", "red"),
+        ]
         for item in failures
     ]
     return screen.table([">id", "*document", ">tries", "when", "*error"], rows)

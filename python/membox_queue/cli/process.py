@@ -22,7 +22,9 @@ from membox_queue.worker import decoded, load_handler, place_of
 
 def process(
     context: typer.Context,
-    handler: Annotated[str, typer.Argument(help="What handles an item: package.module:function, or :queue.")],
+    handler: Annotated[
+        str, typer.Argument(metavar="HANDLER", help="What handles an item: package.module:function, or :queue.")
+    ],
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
     concurrency: Annotated[int, typer.Option(min=1, help="How many items are handled at once.")] = 1,

@@ -12,12 +12,12 @@ from membox_queue.cli.spans import seconds
 from membox_queue.legible import duration, number
 from membox_queue.queue import Queue
 
-Ids = Annotated[list[int], typer.Argument(metavar="ID...", help="The items' numbers.")]
+Ids = Annotated[list[int], typer.Argument(metavar="ID", help="The items' numbers.")]
 PAGE = 200
 
 
 def retry(
-    ids: Annotated[list[int] | None, typer.Argument(metavar="[ID...]", help="The items' numbers.")] = None,
+    ids: Annotated[list[int] | None, typer.Argument(metavar="ID", help="The items' numbers.")] = None,
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
     everything: Annotated[bool, typer.Option("--all", help="Every failed item.")] = False,

@@ -45,7 +45,7 @@ def list_schedules(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJ
 @app.command()
 def add(
     name: Called,
-    content: Annotated[str, typer.Argument(help="What to enqueue; JSON with --as json.")],
+    content: Annotated[str, typer.Argument(metavar="CONTENT", help="What to enqueue; JSON with --as json.")],
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
     cron: Annotated[str | None, typer.Option(help="Minute hour day month weekday, or @daily.")] = None,

@@ -55,11 +55,11 @@ def status_text(status: str) -> Text:
     return text(status, STYLES.get(status, ""))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], header: bool = True) -> Table:
+def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
     """A table without a box. A name that starts with `>` is a column of numbers, `*` one that gives way first."""
     from rich.table import Table
 
-    made = Table(box=None, pad_edge=False, show_header=header, header_style="dim", padding=(0, 2, 0, 0))
+    made = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in columns:
         made.add_column(
             text(name.lstrip(">*").upper(), "dim"),
@@ -69,6 +69,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], header: 
         )
     for row in rows:
         made.add_row(*(text(cell) if isinstance(cell, str) else cell for cell in row))
+    return made
+
+
+def facts(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
+    """A table without a header, whose first column is as wide as in others of its kind."""
+    made = table(columns, rows)
+    made.show_header = False
+    made.columns[0].min_width = 12
     return made
 
 

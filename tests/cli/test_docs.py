@@ -1,0 +1,50 @@
+"""Every example of docs/cli.md does what it says."""
+
+import os
+import re
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+from membox_queue import Queue
+from membox_queue.cli import app
+
+from cli.running import environment
+
+DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", DOCS.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+SHELL = [line for name, text in BLOCKS if name == "sh" for line in text.splitlines()]
+
+
+def test_the_examples_are_one_session_that_works(tmp_path):
+    (tmp_path / "notes").mkdir()
+    for name in ("plan.md", "retro.md"):
+        (tmp_path / "notes" / name).write_text(f"# {name}\nwords and words\n")
+    (program,) = [text for name, text in BLOCKS if name == "python"]
+    (tmp_path / program.splitlines()[0].removeprefix("# ")).write_text(program)
+    variables = environment(PATH=f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}")
+    # The demo has a test of its own.
+    lines = [line for line in SHELL if "membox-queue demo" not in line]
+    ended = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", "\n".join(lines)],
+        cwd=tmp_path,
+        env=variables,
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert (tmp_path / "copy.md").read_text() == "# plan.md\nwords and words\n"
+    with Queue(tmp_path / "memory.db", "background") as queue:
+        assert queue.wait(queue.items()[0].id, timeout=60).status == "done"
+
+
+def test_every_command_has_an_example():
+    names = [command.name or command.callback.__name__ for command in app.registered_commands]
+    for name in [*names, *(f"schedule {verb}" for verb in ("list", "add", "remove"))]:
+        assert any(f"membox-queue {name}" in line for line in SHELL), name
+
+
+@pytest.mark.parametrize("picture", re.findall(r"\((pictures/\S+)\)", DOCS.read_text(encoding="utf-8")))
+def test_every_picture_is_there(picture):
+    assert (DOCS.parent / picture).read_text(encoding="utf-8").startswith("<svg")

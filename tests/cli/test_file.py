@@ -1,0 +1,194 @@
+"""top, compact, backup, doctor and the demo."""
+
+import json
+import re
+import time
+
+import pytest
+from membox_queue import Queue
+
+DIE_WITH_AN_ITEM = """
+import os, signal, sys
+from membox_queue import Queue
+Queue(sys.argv[1]).claim()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_top_is_live_at_a_terminal_until_q_is_pressed(terminal, queue):
+    shown = terminal("top", "--every", "0.1")
+    shown.until("q leaves")
+    queue.enqueue_many(["x"] * 1234)
+    shown.until("1,234")
+    shown.type("q")
+    assert shown.end() == 0
+    assert "\x1b[?1049h" in shown.raw, "it uses the other screen"
+    assert shown.raw.rindex("\x1b[?1049l") > shown.raw.rindex("\x1b[?1049h"), "and leaves it"
+
+
+def test_top_ends_well_on_ctrl_c(terminal, queue):
+    shown = terminal("top")
+    shown.until("q leaves")
+    shown.type("\x03")
+    assert shown.end() == 0
+    assert "Traceback" not in shown.raw
+
+
+def test_top_in_a_pipe_is_shown_once(call, queue):
+    queue.enqueue("x")
+    for arguments in ([], ["--once"]):
+        ended = call("top", *arguments)
+        assert ended.code == 0
+        assert "pending       1" in ended.out
+    assert call("top", "--every", "often").code == 2
+
+
+def test_backup_makes_a_copy_once(run, queue, folder):
+    queue.enqueue("x")
+    ended = run("backup", "copy.db")
+    assert ended.code == 0
+    assert re.fullmatch(r"memory\.db → copy\.db, [\d.]+ KB\n", ended.out)
+    with Queue(folder / "copy.db") as copy:
+        assert copy.claim().content == "x"
+    ended = run("backup", "copy.db")
+    assert ended.code == 1
+    assert "copy.db: the file exists already, and is not written over" in ended.err
+    assert "the directory does not exist" in run("backup", "missing/copy.db").err
+
+
+def test_compact_tells_what_it_gained(call, queue, folder):
+    queue.enqueue_many("x" * 10_000 for _ in range(300))
+    queue.tend()
+    queue.purge("pending")
+    ended = call("compact")
+    assert ended.code == 0
+    assert re.fullmatch(r"memory\.db: [\d.]+ [MK]B → [\d.]+ KB\n", ended.out)
+    (folder / "junk.db").write_text("junk" * 1000)
+    assert "not an SQLite database" in call("compact", "--db", "junk.db").err
+
+
+def findings(ended):
+    told = json.loads(ended.out)
+    return told["healthy"], {finding["about"]: finding for finding in told["findings"]}
+
+
+def test_doctor_on_a_healthy_queue(run, queue):
+    queue.enqueue("x")
+    ended = run("doctor")
+    assert ended.code == 0
+    assert "ok    integrity  no faults found" in ended.out
+    assert ended.out.splitlines()[-1].startswith("healthy")
+
+
+def test_doctor_finds_stuck_items_and_says_what_to_do(run, queue, path, start):
+    queue.enqueue("x")
+    start(DIE_WITH_AN_ITEM, path).wait()
+    ended = run("doctor")
+    assert ended.code == 1
+    assert "1 item (1) in the hands of workers that are gone; the next one takes them back" in ended.out
+    assert ended.out.splitlines()[-1] == "unhealthy: stuck"
+    queue.mark_done(queue.claim())
+    assert run("doctor").code == 0
+
+
+def test_doctor_notes_what_waits_without_a_worker_and_what_failed(call, queue, clock):
+    queue.enqueue_many(["a", "b"])
+    queue.mark_failed(queue.claim(), "no")
+    clock.advance(7200)
+    healthy, found = findings(call("doctor", "--json"))
+    assert healthy
+    assert found["waiting"]["words"].startswith("1 item, the oldest for 2h, and no worker; start one")
+    assert found["failed"]["level"] == "note"
+    queue.pause()
+    assert "membox-queue resume" in findings(call("doctor", "--json"))[1]["waiting"]["words"]
+
+
+def test_doctor_names_who_blocks_the_file(call, queue, writer):
+    let_go = writer()
+    ended = call("doctor", "--json")
+    assert ended.code == 1
+    assert re.match(r"process \d+ has had the write lock for 2s", findings(ended)[1]["locks"]["words"])
+    let_go()
+    assert call("doctor").code == 0
+
+
+def test_doctor_on_what_cannot_be_opened(call, folder):
+    (folder / "junk.db").write_text("junk" * 1000)
+    ended = call("doctor", "--db", "junk.db")
+    assert ended.code == 1
+    assert "not an SQLite database" in ended.out
+    assert ended.out.splitlines()[-1] == "unhealthy: file"
+    healthy, found = findings(call("doctor", "--db", "junk.db", "--json"))
+    assert not healthy
+    assert found["file"]["level"] == "bad"
+
+
+def test_doctor_on_a_damaged_file(call, path, folder):
+    with Queue(path) as queue:
+        queue.enqueue_many("x" * 3000 for _ in range(200))
+        queue.compact()
+    damaged = bytearray(path.read_bytes())
+    middle = len(damaged) // 2 // 4096 * 4096
+    damaged[middle : middle + 4096] = b"\xff" * 4096
+    (folder / "damaged.db").write_bytes(damaged)
+    ended = call("doctor", "--db", "damaged.db")
+    assert ended.code == 1
+    assert "restore a backup" in ended.out
+    assert "integrity" in ended.out.splitlines()[-1]
+
+
+def test_the_demo_loses_nothing(run, call, folder):
+    started = time.monotonic()
+    ended = run("demo", "--keep", "demo.db")
+    took = time.monotonic() - started
+    assert ended.code == 0, ended.err
+    rows = ended.out.splitlines()
+    assert re.match(r"accepted 6 documents, each in [\d.]+ to [\d.]+ ms", rows[0])
+    assert "  3 ingests pending — results may be incomplete" in rows
+    assert any(re.match(r"killed worker \d+ with .*\.md \d+% done", row) for row in rows)
+    # On a machine that is very slow the document may be finished when the signal comes.
+    assert re.fullmatch(r"6 accepted · 6 done · 0 lost · [01] redelivered · integrity ok", rows[-2])
+    assert rows[-1] == "look at it: membox-queue status --db demo.db"
+    assert took < 100
+    assert json.loads(call("status", "--db", "demo.db", "--json").out)["counts"]["done"] == 6
+    again = call("demo", "--keep", "demo.db")
+    assert again.code == 1
+    assert "demo.db exists already; the demo needs a file of its own" in again.err
+
+
+def test_the_demo_says_when_something_is_missing(folder, monkeypatch, capsys):
+    from membox_queue import demo
+
+    path = folder / "demo.db"
+    with Queue(path) as queue:
+        demo.create_tables(path)
+        ids = [queue.enqueue("# Title\ntext"), queue.enqueue("# Title\ntext")]
+        monkeypatch.setattr(demo, "SLOW_STEP", 0)
+        monkeypatch.setenv("MEMBOX_QUEUE_DEMO", str(path))
+        queue.drain(demo.digest, limit=1)
+        assert not demo.reckon(queue, ids)
+    assert "2 accepted · 1 done · 2 lost" in capsys.readouterr().out
+
+
+def test_the_demo_does_without_full_text_search(folder, monkeypatch, capsys):
+    from membox_queue import demo
+
+    monkeypatch.setattr(demo, "has_full_text_search", lambda: False)
+    monkeypatch.setattr(demo, "SLOW_STEP", 0)
+    path = folder / "demo.db"
+    monkeypatch.setenv("MEMBOX_QUEUE_DEMO", str(path))
+    with Queue(path) as queue:
+        demo.create_tables(path)
+        queue.enqueue(demo.DOCUMENTS["people.md"])
+        queue.drain(demo.digest)
+        demo.search(queue, "queue")
+    told = capsys.readouterr().out
+    assert "no full-text search, FTS5" in told
+    assert "search 'queue': People" in told
+
+
+@pytest.mark.parametrize("command", ["compact", "backup", "doctor", "demo", "top"])
+def test_wrong_options_are_wrong_usage(call, command):
+    ended = call(command, "--nonsense")
+    assert ended.code == 2
+    assert "No such option: --nonsense" in ended.err
