@@ -104,7 +104,8 @@ def process_and_status() -> None:
     with terminal() as at:
         at.type("membox-queue ingest budget.md [d-t]*.md", "Enter")
         at.until("accepted")
-        at.type("clear; membox-queue process pipeline:digest --concurrency 2", "Enter")
+        at.type("clear", "Enter")
+        at.type("membox-queue process pipeline:digest --concurrency 2", "Enter")
         keep("process", svg("membox-queue process", at.until(r"failed.*\n.* [34]/"), at.folder))
         at.until("postponed")
         at.type("membox-queue ingest ideas.md --queue links; membox-queue ingest ideas.md people.md; clear", "Enter")

@@ -147,7 +147,8 @@ def run(file: Path) -> bool:
         search(queue, "queue")
 
         kill_in_mid_document(queue)
-        queue.spawn_worker("membox_queue.demo:digest")
+        while not queue.spawn_worker("membox_queue.demo:digest"):
+            time.sleep(0.01)  # until the system has taken the killed one down
         print("spawned another")
         watch(queue, ids[3:])
         search(queue, "queue")

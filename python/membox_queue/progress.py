@@ -74,7 +74,7 @@ class Bar(Watcher):
         self.queues = queues
         self.bar = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=24, complete_style="cyan", finished_style="green"),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("{task.fields[hand]}", style="dim", markup=False),

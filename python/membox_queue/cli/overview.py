@@ -61,8 +61,8 @@ def lines(seen: dict[str, Any]) -> list[RenderableType]:
 
 def heading(seen: dict[str, Any]) -> Text:
     """Which queue this is."""
-    made = screen.text(seen["queue"], "bold")
-    made.append("  ").append_text(screen.text(seen["file"], "dim"))
+    made = screen.text("")
+    made.append_text(screen.text(seen["queue"], "bold")).append("  ").append_text(screen.text(seen["file"], "dim"))
     if seen["paused"]:
         made.append("  PAUSED", "bold red")
     return made
