@@ -643,7 +643,9 @@ def test_a_drain_that_crashes_is_recovered_by_the_next_once_its_lease_has_expire
     with pytest.raises(SimulatedCrash):
         drain_queue(Agent(store))
     assert store.queue_counts()["processing"] == 1
+    assert store.worker_is_alive()
     fake_clock.advance(61)
+    assert not store.worker_is_alive()
     assert drain_queue(Agent(store))["done"] == 1
 
 
