@@ -36,83 +36,119 @@ struct Armed {
     left: Option<u64>,
 }
 
-struct State {
+#[derive(Default)]
+struct Faults {
     armed: Vec<Armed>,
     last: u64,
 }
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-static STATE: Mutex<State> = Mutex::new(State { armed: Vec::new(), last: 0 });
+static FAULTS: Mutex<Faults> = Mutex::new(Faults { armed: Vec::new(), last: 0 });
 
 /// Arms a fault in this process; the number disarms it.
 pub fn arm(fault: Fault, verb: Option<Verb>, times: Option<u64>) -> u64 {
-    let mut state = STATE.lock();
-    state.last += 1;
-    let number = state.last;
-    state.armed.push(Armed { number, fault, verb, left: times });
-    COUNT.store(state.armed.len(), Ordering::SeqCst);
-    number
+    with(|faults| faults.arm(fault, verb, times))
 }
 
 /// Says whether it was armed still.
 pub fn disarm(number: u64) -> bool {
-    let mut state = STATE.lock();
-    let before = state.armed.len();
-    state.armed.retain(|armed| armed.number != number);
-    COUNT.store(state.armed.len(), Ordering::SeqCst);
-    state.armed.len() < before
+    with(|faults| faults.disarm(number))
 }
 
 /// Asked by a verb before it touches the file.
 #[inline]
-pub fn before(verbs: &[Verb]) -> Result<()> {
-    if COUNT.load(Ordering::Relaxed) == 0 { Ok(()) } else { go_off(verbs, |fault| fault != Fault::CrashAfter) }
+pub(crate) fn before(verbs: &[Verb]) -> Result<()> {
+    if COUNT.load(Ordering::Relaxed) == 0 { Ok(()) } else { with(|faults| faults.before(verbs)) }
 }
 
 /// Asked by a verb once its change is committed.
 #[inline]
-pub fn after(verbs: &[Verb]) -> Result<()> {
-    if COUNT.load(Ordering::Relaxed) == 0 { Ok(()) } else { go_off(verbs, |fault| fault == Fault::CrashAfter) }
+pub(crate) fn after(verbs: &[Verb]) -> Result<()> {
+    if COUNT.load(Ordering::Relaxed) == 0 { Ok(()) } else { with(|faults| faults.after(verbs)) }
 }
 
-/// The first that was armed for this goes off.
-fn go_off(verbs: &[Verb], is_meant: impl Fn(Fault) -> bool) -> Result<()> {
-    let mut state = STATE.lock();
-    let fits = |armed: &&mut Armed| is_meant(armed.fault) && armed.verb.is_none_or(|verb| verbs.contains(&verb));
-    let Some(armed) = (if verbs.is_empty() { None } else { state.armed.iter_mut().find(fits) }) else { return Ok(()) };
-    let fault = armed.fault;
-    armed.left = armed.left.map(|left| left.saturating_sub(1));
-    state.armed.retain(|armed| armed.left != Some(0));
-    COUNT.store(state.armed.len(), Ordering::SeqCst);
-    Err(match fault {
-        Fault::Busy => Error::Busy("others held the write lock, as a test has asked; nothing was changed".into()),
-        Fault::DiskFull => Error::DiskFull("the disk is full, as a test has asked; nothing was written".into()),
-        Fault::CrashBefore => Error::Crash("the process died before the commit, as a test has asked"),
-        Fault::CrashAfter => Error::Crash("the process died after the commit, as a test has asked"),
-    })
+fn with<T>(change: impl FnOnce(&mut Faults) -> T) -> T {
+    let mut faults = FAULTS.lock();
+    let value = change(&mut faults);
+    COUNT.store(faults.armed.len(), Ordering::SeqCst);
+    value
+}
+
+impl Faults {
+    fn arm(&mut self, fault: Fault, verb: Option<Verb>, left: Option<u64>) -> u64 {
+        self.last += 1;
+        self.armed.push(Armed { number: self.last, fault, verb, left });
+        self.last
+    }
+
+    fn disarm(&mut self, number: u64) -> bool {
+        let before = self.armed.len();
+        self.armed.retain(|armed| armed.number != number);
+        self.armed.len() < before
+    }
+
+    fn before(&mut self, verbs: &[Verb]) -> Result<()> {
+        self.go_off(verbs, |fault| fault != Fault::CrashAfter)
+    }
+
+    fn after(&mut self, verbs: &[Verb]) -> Result<()> {
+        self.go_off(verbs, |fault| fault == Fault::CrashAfter)
+    }
+
+    /// The first that was armed for this goes off.
+    fn go_off(&mut self, verbs: &[Verb], is_meant: impl Fn(Fault) -> bool) -> Result<()> {
+        let is_here = |armed: &Armed| match armed.verb {
+            Some(verb) => verbs.contains(&verb),
+            None => !verbs.is_empty(),
+        };
+        let Some(armed) = self.armed.iter_mut().find(|armed| is_meant(armed.fault) && is_here(armed)) else {
+            return Ok(());
+        };
+        let error = armed.fault.error();
+        armed.left = armed.left.map(|left| left.saturating_sub(1));
+        self.armed.retain(|armed| armed.left != Some(0));
+        Err(error)
+    }
+}
+
+impl Fault {
+    fn error(self) -> Error {
+        match self {
+            Fault::Busy => Error::Busy("others held the write lock, as a test has asked; nothing was changed".into()),
+            Fault::DiskFull => Error::DiskFull("the disk is full, as a test has asked; nothing was written".into()),
+            Fault::CrashBefore => Error::Crash("the process died before the commit, as a test has asked"),
+            Fault::CrashAfter => Error::Crash("the process died after the commit, as a test has asked"),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    // One test, because what is armed is armed for the whole process.
     #[test]
     fn a_fault_goes_off_where_and_as_often_as_it_was_armed() {
-        let once = arm(Fault::Busy, Some(Verb::Claim), Some(1));
-        assert!(before(&[Verb::Enqueue]).is_ok());
-        assert!(after(&[Verb::Claim]).is_ok());
-        assert!(matches!(before(&[Verb::Finish, Verb::Claim]), Err(Error::Busy(_))));
-        assert!(before(&[Verb::Claim]).is_ok());
-        assert!(!disarm(once));
-
-        let always = arm(Fault::CrashAfter, None, None);
-        assert!(before(&[Verb::Enqueue]).is_ok());
-        for verb in [Verb::Enqueue, Verb::Claim, Verb::Finish] {
-            assert!(matches!(after(&[verb]), Err(Error::Crash(_))));
+        let mut faults = Faults::default();
+        let twice = faults.arm(Fault::Busy, Some(Verb::Claim), Some(2));
+        assert!(faults.before(&[Verb::Enqueue]).is_ok());
+        assert!(faults.after(&[Verb::Claim]).is_ok());
+        for _ in 0..2 {
+            assert!(matches!(faults.before(&[Verb::Finish, Verb::Claim]), Err(Error::Busy(_))));
         }
-        assert!(after(&[]).is_ok());
-        assert!(disarm(always));
-        assert!(after(&[Verb::Enqueue]).is_ok());
+        assert!(faults.before(&[Verb::Claim]).is_ok());
+        assert!(!faults.disarm(twice));
+    }
+
+    #[test]
+    fn a_fault_without_a_limit_goes_off_at_every_verb_until_it_is_disarmed() {
+        let mut faults = Faults::default();
+        let always = faults.arm(Fault::CrashAfter, None, None);
+        for verb in [Verb::Enqueue, Verb::Claim, Verb::Finish] {
+            assert!(faults.before(&[verb]).is_ok());
+            assert!(matches!(faults.after(&[verb]), Err(Error::Crash(_))));
+        }
+        assert!(faults.after(&[]).is_ok());
+        assert!(faults.disarm(always));
+        assert!(faults.after(&[Verb::Enqueue]).is_ok());
     }
 }

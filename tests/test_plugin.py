@@ -23,8 +23,7 @@ from membox_queue import (
     RetryLater,
     _native,
 )
-from membox_queue.errors import SimulatedCrash
-from membox_queue.testing import FakeClock
+from membox_queue.testing import FakeClock, SimulatedCrash
 
 pytest_plugins = "pytester"
 
@@ -215,6 +214,20 @@ def test_a_worker_elsewhere_does_not_keep_a_test_from_draining(membox_queue, mak
     assert make_queue().acquire_worker_lease()
     membox_queue.enqueue("x")
     assert drain_now(nothing, membox_queue).done == 1
+
+
+def test_an_exclusive_drain_is_refused_beside_a_worker(membox_queue, make_queue, drain_now):
+    assert make_queue().acquire_worker_lease()
+    membox_queue.enqueue("x")
+    assert drain_now(nothing, membox_queue, exclusive=True) == DrainReport(refused=True)
+
+
+def test_a_limit_is_one_for_all_queues(membox_queue, make_queue, drain_now):
+    mail = make_queue("mail")
+    for queue in (membox_queue, mail):
+        queue.enqueue_many(["a", "b"])
+    assert drain_now(nothing, limit=3) == DrainReport(done=3)
+    assert mail.pending() == 1
 
 
 def test_what_is_put_off_for_ever_is_told(membox_queue, fake_clock, drain_now, monkeypatch):

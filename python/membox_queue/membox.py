@@ -73,12 +73,14 @@ class QueueOps:
 
     @property
     def _ingest(self) -> Ingest:
-        # Opened late: the file is membox's to make.
-        with Ingest.opening:
-            found: Ingest | None = self.__dict__.get("_ingest_queue")
-            if found is None:
-                found = self.__dict__["_ingest_queue"] = Ingest(self.db_path)
-            return found
+        found: Ingest | None = self.__dict__.get("_ingest_queue")
+        if found is None:
+            # Opened late: the file is membox's to make.
+            with Ingest.opening:
+                found = self.__dict__.get("_ingest_queue")
+                if found is None:
+                    found = self.__dict__["_ingest_queue"] = Ingest(self.db_path)
+        return found
 
     def close_queue(self) -> None:
         """End this object's use of the queue and give a worker lease back; the next call opens it anew."""

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
 
+from membox_queue.errors import SimulatedCrash
+
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Generator, Iterator
@@ -32,6 +34,7 @@ __all__ = [
     "Fault",
     "Faults",
     "MakeQueue",
+    "SimulatedCrash",
     "assert_done",
     "assert_empty",
     "assert_enqueued",
@@ -205,10 +208,11 @@ class Rounds:
         """Count in what one drain did."""
         mine, its = dataclasses.astuple(self.report), dataclasses.astuple(report)
         self.report = type(report)(*(a or b if isinstance(a, bool) else a + b for a, b in zip(mine, its, strict=True)))
-        self.has_handled |= any(its)
+        handled = report.done + report.failed + report.postponed + report.released + report.lost
+        self.has_handled |= handled > 0
         self.is_over |= report.stopped
         if self.options.get("limit") is not None:
-            self.options["limit"] -= sum(its) - report.retried
+            self.options["limit"] -= handled
             self.is_over |= self.options["limit"] <= 0
 
     def jump(self) -> bool:
