@@ -116,6 +116,8 @@ def drive(path: Path, count: int, seed: int) -> dict[str, Any]:
 
 def main() -> None:
     signal.signal(signal.SIGTERM, leave)
+    # A shell starts what runs in its background with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         print(json.dumps(drive(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))))
     except Forked as forked:

@@ -78,8 +78,9 @@ def work(path: Path, period: float) -> None:
 def drain(path: Path, period: float) -> None:
     stop = Stop()
     with Queue(path) as queue:
-        while not stop.wait(0.05):
-            queue.drain(handle, concurrency=2, exclusive=False, limit=20)
+        # A signal during a drain is the drain's.
+        while not stop.wait(0.05) and not queue.drain(handle, concurrency=2, exclusive=False, limit=20).stopped:
+            pass
 
 
 def work_async(path: Path, period: float) -> None:
