@@ -15,7 +15,7 @@ def handler(item):
     ctypes.PyDLL(None).usleep(int(5 * lease * 1_000_000))
     return item.lost
 with Queue(path, lease=lease) as queue:
-    report = queue.drain(handler, exclusive=False, limit=items)
+    report = queue.work(handler, limit=items)
     print(report.done, report.lost)
 """
 
