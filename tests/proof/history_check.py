@@ -149,9 +149,7 @@ class History:
             attempt.ender = enders[0]
             attempt.end = self._add(moment(enders[0]))
         elif refused or not is_last or life.status != "processing":
-            attempt.end = self._add(
-                Moment(f"the loss of item {life.id}", self._lost_from(attempt, is_last, life), math.inf)
-            )
+            attempt.end = self._add(Moment(f"the loss of item {life.id}", self._lost_from(attempt), math.inf))
         if is_last:
             self._rests_as_it_should(life, attempt)
         extensions = [self._add(moment(one)) for one in accepted if one.verb == "extend"]
@@ -173,7 +171,7 @@ class History:
         if life.status not in possible:
             self.wrong.append(f"item {life.id} rests as {life.status}, which nobody said")
 
-    def _lost_from(self, attempt: Attempt, is_last: bool, life: Life) -> float:
+    def _lost_from(self, attempt: Attempt) -> float:
         """From when on it may have ended without an accepted call: its holder's leaving, its lease, an unknown call."""
         unknown = [one.start for one in attempt.calls if not one.known and one.verb in TERMINAL]
         if attempt.taken is None:
