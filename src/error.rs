@@ -16,7 +16,9 @@ pub enum Error {
     #[error("an item with the key {key:?} exists already: {id}")]
     Duplicate { key: String, id: i64 },
 
-    #[error("the queue holds {pending} pending items and may hold {limit}; wait for workers, or raise max_pending")]
+    #[error(
+        "the queue would hold {pending} pending items and may hold {limit}; wait for workers, or raise max_pending"
+    )]
     Full { pending: i64, limit: i64 },
 
     #[error("{0}")]

@@ -38,10 +38,12 @@ impl Queue {
         let database = &self.session()?.database;
         let (oldest, next_due) = database.waiting(self.name())?;
         let now = self.options.clock.now().ms();
-        let enqueued = oldest.as_deref().and_then(parse_ms);
+        let waited = oldest.as_deref().and_then(parse_ms).map(|enqueued| now.saturating_sub(enqueued).max(0));
+        // What has fallen due joins the order only at the next claim, and there may be nobody who claims.
+        let overdue = next_due.filter(|due| *due <= now).map(|due| now - due);
         Ok(Stats {
             counts: self.counts()?,
-            oldest_pending_ms: enqueued.map(|enqueued| now.saturating_sub(enqueued).max(0)),
+            oldest_pending_ms: waited.max(overdue),
             next_due,
             groups: self.group_counts()?.len(),
             paused: self.is_paused()?,

@@ -52,6 +52,14 @@ def test_who_waits_for_a_retry_waits_for_no_worker(queue, clock, group):
     assert queue.stats()["oldest_pending_age"] == 605
 
 
+def test_what_has_fallen_due_waits_for_a_worker_also_when_nobody_claims(queue, clock):
+    queue.enqueue("x", delay=600)
+    clock.advance(600)
+    assert queue.stats()["oldest_pending_age"] == 0
+    clock.advance(5)
+    assert queue.stats()["oldest_pending_age"] == 5
+
+
 def test_a_group_that_is_held_by_its_rate_waits_all_the_same(path, clock):
     with Queue(path, group_rate=Rate(1, per=600)) as queue:
         queue.enqueue_many([NewItem("a", group="g"), NewItem("b", group="g")])
