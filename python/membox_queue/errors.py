@@ -18,7 +18,7 @@ class QueueClosedError(QueueError):
 
 
 class QueueFullError(QueueError):
-    """The queue holds as many unfinished items as it may."""
+    """As many items wait as `max_pending` allows. Nothing was written."""
 
 
 class DuplicateItemError(QueueError):
