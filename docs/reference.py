@@ -20,8 +20,19 @@ VERBS = {
     "Enqueueing": ("enqueue", "enqueue_many", "enqueue_file"),
     "Claiming": ("claim", "claim_many", "claim_group"),
     "Ending a claim": ("mark_done", "mark_done_many", "mark_failed", "release", "extend"),
-    "Loops and workers": ("drain", "work", "stop", "spawn_worker", "handler"),
-    "Looking": ("get", "items", "counts", "pending", "failures", "coverage_note", "history", "stats", "group_counts"),
+    "Loops and workers": ("drain", "work", "stop", "spawn_worker", "handler", "worker"),
+    "Looking": (
+        "get",
+        "items",
+        "counts",
+        "pending",
+        "failures",
+        "coverage_note",
+        "history",
+        "stats",
+        "group_counts",
+        "running",
+    ),
     "Waiting": ("wait",),
     "Bringing back": ("retry_failed", "retry", "replay", "run_now"),
     "Cancelling and removing": ("cancel", "delete", "purge", "prune"),
@@ -35,7 +46,7 @@ VERBS = {
         "lock",
     ),
     "The file": (
-        *("configure", "options", "path", "name", "queues"),
+        *("configure", "options", "path", "name", "queues", "type"),
         *("compact", "tend", "backup", "check", "close", "closed"),
     ),
 }
@@ -108,10 +119,15 @@ def is_property(function: Function) -> bool:
     return any(ast.unparse(decorator).endswith("property") for decorator in function.decorator_list)
 
 
+def is_overload(function: Function) -> bool:
+    """Whether it only tells type checkers of one way to call what is defined after it."""
+    return any(ast.unparse(decorator).endswith("overload") for decorator in function.decorator_list)
+
+
 def plain(annotation: ast.expr | None) -> str:
     """A type as people say it."""
     text = "" if annotation is None else ast.unparse(annotation)
-    text = re.sub(r"\b_native\.|\b_(?=Seconds|Status)", "", text)
+    text = re.sub(r"\b_native\.|\b_(?=Seconds|Status|T\b|T_co\b)|(?<=_T)_co\b", "", text)
     return re.sub(r"'([A-Z]\w*)'", r"\1", text).replace("'", '"')
 
 
@@ -155,6 +171,7 @@ def code(text: str) -> str:
 def documented(title: str, called: str, functions: list[Function]) -> str:
     """A verb: its call and what it promises."""
     words = next(filter(None, map(ast.get_docstring, functions)), "")
+    functions = [function for function in functions if not is_overload(function)] or functions
     calls = "\n".join(
         f"{called}: {plain(function.returns)}" if is_property(function) else signature(called, function)
         for function in functions
