@@ -18,7 +18,9 @@ from membox_queue.queue import Opening, Queue, shape_of
 if TYPE_CHECKING:
     import builtins
     import os
+    import types
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+    from datetime import datetime
     from types import TracebackType
     from typing import Literal, Self, Unpack
 
@@ -59,6 +61,31 @@ class AsyncItem(Generic[C_co]):
     Everything that `Item` knows can be read here too, but for what asks the file: `lost` says what is known so far, and
     `is_lost`, `is_cancelled`, `check` and `set_progress` are awaited.
     """
+
+    if TYPE_CHECKING:
+        id: int
+        queue: str
+        project: str | None
+        source_path: str | None
+        doc_date: str | None
+        status: str
+        retries: int
+        error: str | None
+        result: Any
+        priority: int
+        headers: dict[str, Any]
+        group: str | None
+        key: str | None
+        attempt: int
+        worker: str | None
+        max_retries: int | None
+        enqueued_at: datetime
+        started_at: datetime | None
+        finished_at: datetime | None
+        run_at: datetime | None
+        lease_until: datetime | None
+        progress: float | None
+        progress_note: str | None
 
     def __init__(self, item: _native.Item[C_co], run: Callable[..., Coroutine[Any, Any, Any]]) -> None:
         self._item = item
@@ -167,6 +194,14 @@ def verb(
     return awaited
 
 
+def ending(
+    method: Callable[Concatenate[Queue[Any], _native.Item[Any], P], T],
+) -> Callable[Concatenate[AsyncQueue[Any], AsyncItem[Any] | _native.Item[Any], P], Coroutine[Any, Any, T]]:
+    """The same for a verb about a claimed item."""
+    awaited: Any = verb(method)
+    return awaited  # type: ignore[no-any-return]
+
+
 class AsyncQueue(Generic[C]):
     """A `Queue` for asyncio: the same arguments, the same verbs, each awaited.
 
@@ -189,7 +224,7 @@ class AsyncQueue(Generic[C]):
         path: str | os.PathLike[str],
         name: str = "ingest",
         *,
-        type: object = None,
+        type: types.UnionType | None = None,
         **options: Unpack[QueueOptions],
     ) -> None: ...
     def __init__(
@@ -215,10 +250,10 @@ class AsyncQueue(Generic[C]):
             """`AsyncQueue[Doc]`: called, it makes a queue of that type."""
             return Opening(cls, type)
 
-    mark_failed = verb(Queue.mark_failed)
-    mark_done = verb(Queue.mark_done)
-    release = verb(Queue.release)
-    extend = verb(Queue.extend)
+    mark_failed = ending(Queue.mark_failed)
+    mark_done = ending(Queue.mark_done)
+    release = ending(Queue.release)
+    extend = ending(Queue.extend)
     retry_failed = verb(Queue.retry_failed)
     retry = verb(Queue.retry)
     replay = verb(Queue.replay)

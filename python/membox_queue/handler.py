@@ -52,7 +52,7 @@ class Payload:
         if shape is not None and [hints[name] for name in names] != [shape.type]:
             raise TypeError(f"the queue holds {shape.name}; {self.name} must take one argument of that type")
         self.fields = Arguments(
-            self.name,
+            "dict of its arguments",
             {} if self.is_whole else {name: argument_codec(self.name, name, hints[name]) for name in names},
             frozenset(name for name, one in self.signature.parameters.items() if one.default is one.empty),
             lambda name: f"[{name!r}]",

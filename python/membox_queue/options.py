@@ -1,4 +1,4 @@
-"""What `enqueue` and `Queue` take by name, for those who pass it on; `_native.pyi` says what each option means."""
+"""What verbs take by name, for those who pass it on; the verbs themselves say what each option means."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
     from datetime import date, datetime, timedelta
 
     from membox_queue._native import ByContent, Rate, Retry
+    from membox_queue.drain import Middleware, OnError
+    from membox_queue.progress import Progress
 
     Seconds = float | timedelta
 
@@ -51,3 +54,23 @@ class QueueOptions(TypedDict, total=False):
     keep_last: int | None
     keep_failed_for: Seconds | None
     keep_content: bool | None
+
+
+class WorkOptions(TypedDict, total=False):
+    """The options of `Queue.work`, but for `batch`."""
+
+    concurrency: int
+    limit: int | None
+    progress: Progress
+    grace: float
+    max_runtime: Seconds | None
+    middleware: Sequence[Middleware]
+    on_error: OnError | None
+
+
+class DrainOptions(WorkOptions, total=False):
+    """The options of `Queue.drain`, but for `batch`."""
+
+    retry_failed: bool
+    exclusive: bool
+    linger: Seconds

@@ -25,12 +25,11 @@ if TYPE_CHECKING:
 
     from membox_queue.drain import DrainReport, Middleware, OnError
     from membox_queue.handler import Handler, Register
-    from membox_queue.options import QueueOptions
+    from membox_queue.options import DrainOptions, QueueOptions, WorkOptions
     from membox_queue.progress import Progress
     from membox_queue.typed import Shape
 
     T = TypeVarWithDefault("T", default=Any)
-    ItemHandler = Callable[[_native.Item[T]], object] | Callable[[list[_native.Item[T]]], object] | Handler[..., Any]
 else:
     T = TypeVar("T")
 
@@ -60,7 +59,7 @@ class Queue(_native.Queue[T]):
         path: str | os.PathLike[str],
         name: str = "ingest",
         *,
-        type: object = None,
+        type: types.UnionType | None = None,
         **options: Unpack[QueueOptions],
     ) -> Self: ...
     def __new__(
@@ -118,9 +117,25 @@ class Queue(_native.Queue[T]):
         found |= {name: value for name, value in given.items() if value is not None}
         return self.enqueue(**found, **options)
 
+    @overload
+    def drain(
+        self, handler: Handler[..., Any] | None = None, *, batch: None = None, **plan: Unpack[DrainOptions]
+    ) -> DrainReport: ...
+    @overload
+    def drain(
+        self, handler: Callable[[_native.Item[T]], object], *, batch: None = None, **plan: Unpack[DrainOptions]
+    ) -> DrainReport: ...
+    @overload
     def drain(
         self,
-        handler: ItemHandler[T] | None = None,
+        handler: Callable[[list[_native.Item[T]]], object],
+        *,
+        batch: Literal["group"],
+        **plan: Unpack[DrainOptions],
+    ) -> DrainReport: ...
+    def drain(
+        self,
+        handler: Any = None,
         *,
         concurrency: int = 1,
         retry_failed: bool = False,
@@ -172,9 +187,25 @@ class Queue(_native.Queue[T]):
             ),
         )
 
+    @overload
+    def work(
+        self, handler: Handler[..., Any] | None = None, *, batch: None = None, **plan: Unpack[WorkOptions]
+    ) -> DrainReport: ...
+    @overload
+    def work(
+        self, handler: Callable[[_native.Item[T]], object], *, batch: None = None, **plan: Unpack[WorkOptions]
+    ) -> DrainReport: ...
+    @overload
     def work(
         self,
-        handler: ItemHandler[T] | None = None,
+        handler: Callable[[list[_native.Item[T]]], object],
+        *,
+        batch: Literal["group"],
+        **plan: Unpack[WorkOptions],
+    ) -> DrainReport: ...
+    def work(
+        self,
+        handler: Any = None,
         *,
         concurrency: int = 1,
         limit: int | None = None,

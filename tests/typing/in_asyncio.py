@@ -1,0 +1,85 @@
+"""The same in asyncio."""
+
+from dataclasses import dataclass
+from typing import Any, assert_type
+
+from membox_queue import AsyncItem, AsyncQueue, DrainReport, Item, NewItem
+
+
+@dataclass
+class Doc:
+    title: str
+
+
+async def plain() -> None:
+    async with AsyncQueue("memory.db", "emails", lease=30) as queue:
+        assert_type(queue, AsyncQueue[Any])
+        assert_type(await queue.enqueue("text", delay=5), int)
+        assert_type(await queue.claim(), AsyncItem[Any] | None)
+        assert_type(await queue.counts(), dict[str, int])
+        assert_type(await queue.retry(1), bool)
+
+
+async def embed(item: AsyncItem[Doc]) -> int:
+    return len(item.content.title)
+
+
+def in_a_thread(item: Item[Doc]) -> int:
+    return len(item.content.title)
+
+
+async def of_text(item: AsyncItem[str]) -> None: ...
+
+
+async def typed() -> None:
+    queue = AsyncQueue("memory.db", type=Doc)
+    assert_type(queue, AsyncQueue[Doc])
+    assert_type(AsyncQueue[Doc]("memory.db"), AsyncQueue[Doc])
+    assert_type(await queue.enqueue(Doc("t"), priority=3), int)
+    assert_type(await queue.enqueue_many([Doc("t"), NewItem(Doc("t"))]), list[int])
+    item = await queue.claim(wait=5)
+    assert_type(item, AsyncItem[Doc] | None)
+    if item:
+        async with item:
+            assert_type(item.content, Doc)
+            assert_type(item.id, int)
+            assert_type(item.group, str | None)
+            assert_type(await item.set_progress(0.5), bool)
+        assert_type(await queue.mark_done(item), bool)
+    async for each in queue:
+        assert_type(each, AsyncItem[Doc])
+        break
+    assert_type(await queue.claim_many(2), list[AsyncItem[Doc]])
+    assert_type(await queue.get(1), Item[Doc] | None)
+    assert_type(await queue.items(), list[Item[Doc]])
+    assert_type(await queue.wait(1), Item[Doc])
+    assert_type(await queue.drain(embed, concurrency=4), DrainReport)
+    assert_type(await queue.drain(in_a_thread), DrainReport)
+
+    await queue.enqueue("text")  # type: ignore[arg-type]
+    await queue.enqueue(Doc("t"), priority="high")  # type: ignore[arg-type]
+    await queue.drain(of_text)  # type: ignore[arg-type]
+    AsyncQueue("memory.db", leese=3)  # type: ignore[call-overload]
+
+
+async def handlers() -> None:
+    queue = AsyncQueue("memory.db")
+
+    @queue.handler
+    async def send(to: str, body: str = "") -> int:
+        return len(to + body)
+
+    @queue.handler(name="docs")
+    async def index(item: AsyncItem[object], doc: Doc) -> str:
+        await item.set_progress(0.5)
+        return doc.title
+
+    assert_type(await send.enqueue("ann", body="hello"), int)
+    assert_type(await send("ann"), int)
+    assert_type(await send.options(delay=30).enqueue("ann"), int)
+    assert_type(await index.enqueue(Doc("t")), int)
+    assert_type(await queue.drain(), DrainReport)
+    assert_type(await queue.drain(send), DrainReport)
+
+    await send.enqueue(1)  # type: ignore[arg-type]
+    await index.enqueue()  # type: ignore[call-arg]

@@ -1,0 +1,68 @@
+"""A queue without a type needs no annotations, and says nothing about its content."""
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, assert_type
+
+from membox_queue import BY_CONTENT, DrainReport, Item, NewItem, Queue, Rate, Retry, Schedule, Worker
+
+queue = Queue("memory.db", "emails", lease=30, retry=Retry(max=5), rate=Rate(5), durability="normal")
+assert_type(queue, Queue[Any])
+assert_type(queue.path, Path | None)
+
+assert_type(queue.enqueue("text", priority=5, key=BY_CONTENT), int)
+assert_type(queue.enqueue({"any": ["json"]}), int)
+assert_type(queue.enqueue_many(["a", b"b", NewItem({"c": 1}, delay=5)]), list[int])
+assert_type(queue.enqueue_file("notes.md", project="p"), int)
+assert_type(queue.schedule("nightly", {"job": "digest"}, cron="0 3 * * *"), Schedule)
+
+item = queue.claim(wait=5)
+assert_type(item, Item[Any] | None)
+if item:
+    with item as claimed:
+        assert_type(claimed, Item[Any])
+        assert_type(claimed.content, Any)
+        assert_type(claimed.id, int)
+        assert_type(claimed.lease_until, datetime | None)
+    assert_type(queue.mark_done(item, result={"n": 1}), bool)
+    assert_type(queue.mark_failed(item, ValueError("no"), retry_in=5), bool)
+
+items = queue.items("failed", limit=5)
+assert_type(items, list[Item[Any]])
+assert_type(queue.wait(1, timeout=5), Item[Any])
+for each in queue.claim_many(5):
+    assert_type(each, Item[Any])
+
+
+def handler(item: Item) -> dict[str, int]:
+    return {"words": len(str(item.content).split())}
+
+
+def of_group(items: list[Item]) -> None: ...
+
+
+assert_type(queue.drain(handler, concurrency=4), DrainReport)
+assert_type(queue.drain(of_group, batch="group"), DrainReport)
+assert_type(queue.work(lambda item: None, limit=1), DrainReport)
+assert_type(queue.stats(), dict[str, Any])
+Worker("memory.db", {"emails": handler, "others": print}, concurrency=4)
+
+with Queue("memory.db") as opened:
+    assert_type(opened, Queue[Any])
+
+
+def takes_any_queue(queue: Queue) -> Callable[[Any], int]:
+    return queue.enqueue
+
+
+takes_any_queue(Queue("memory.db", type=int))
+
+Queue("memory.db", leese=30)  # type: ignore[call-overload]
+Queue(5)  # type: ignore[call-overload]
+queue.enqueue("text", priority="high")  # type: ignore[arg-type]
+queue.items("lost")  # type: ignore[arg-type]
+queue.drain(handler, batch="all")  # type: ignore[call-overload]
+queue.mark_done(1)  # type: ignore[arg-type]
+print(item.content)  # type: ignore[union-attr]
+claimed.content = 1  # type: ignore[misc]
