@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from membox_queue import _native, leaving  # noqa: F401 - leaving acts when it is imported
-from membox_queue.drain import DrainReport, Plan, Shift, run
+from membox_queue.drain import DrainReport, HandlesItems, Plan, Shift, run
 from membox_queue.errors import QueueError
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def spawn(
     """See `Queue.spawn_worker`."""
     if queue.path is None:
         raise ValueError("an in-memory queue lives in one process; a worker needs a file")
-    if not isinstance(handler, str):
+    if isinstance(handler, HandlesItems):
         handler = f"{handler.__module__}:{handler.__qualname__}"
     check_handler(handler)
     seconds = linger.total_seconds() if isinstance(linger, timedelta) else float(linger)

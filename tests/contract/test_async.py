@@ -59,10 +59,11 @@ async def nothing(item):
     """Handle an item by doing nothing."""
 
 
+NOT_AWAITED = ("stop", "lock", "handler", "worker")
 VERBS = [
     name
     for name in dir(Queue)
-    if not name.startswith("_") and callable(getattr(Queue, name)) and name not in ("stop", "lock")
+    if not name.startswith("_") and callable(getattr(Queue, name)) and name not in NOT_AWAITED
 ]
 
 
