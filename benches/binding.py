@@ -49,7 +49,9 @@ def main() -> None:
     for index, (job, calls) in enumerate(JOBS.items()):
         core = statistics.median(costs[index] for costs in rust)
         bound = statistics.median(costs[index] for costs in python)
-        more = statistics.median((mine[index] - theirs[index]) / calls for mine, theirs in zip(python, rust, strict=True))
+        more = statistics.median(
+            (mine[index] - theirs[index]) / calls for mine, theirs in zip(python, rust, strict=True)
+        )
         print(f"| {job} | {core:.1f} | {bound:.1f} | {more:.1f} |")
 
 

@@ -14,7 +14,7 @@ DAMAGE = {
     "bytes for text": ("content", "x'646f63756d656e74'"),
     "no content": ("content", "''"),
     "type": ("content_type", "'base64'"),
-    "headers": ("headers", "'{\"from\":\"b\"}'"),
+    "headers": ("headers", '\'{"from":"b"}\''),
     "no headers": ("headers", "NULL"),
     "checksum": ("checksum", "checksum + 1"),
     "no number for a checksum": ("checksum", "'x'"),
