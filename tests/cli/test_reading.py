@@ -138,7 +138,7 @@ def test_failures_the_newest_first(call, queue, filled):
 
 
 def test_at_a_terminal_no_line_is_longer_than_the_terminal(terminal, queue, filled):
-    for command in ("status", "list", "failures"):
+    for command in ("status", "list"):
         shown = terminal(command)
         assert shown.end() == 0
         assert max(len(line) for line in shown.seen.splitlines()) <= 80

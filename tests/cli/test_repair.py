@@ -14,10 +14,10 @@ def failed(queue):
     return queue
 
 
-def test_retry_by_number(run, failed):
+def test_retry_by_number(run, call, failed):
     assert run("retry", 1, 3) == (0, "2 items (1, 3) brought back\n", "")
     assert failed.counts()["pending"] == 2
-    ended = run("retry", 1, 2)
+    ended = call("retry", 1, 2)
     assert (ended.code, ended.out) == (1, "item 2 brought back\n")
     assert "item 1 of ingest is neither failed nor cancelled" in ended.err
 
