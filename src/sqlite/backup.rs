@@ -10,7 +10,7 @@ use super::{Database, Place, Wait};
 use crate::error::{Error, Result};
 
 /// Pages copied between two looks at signals.
-const PAGES_AT_A_TIME: i32 = 4096;
+const PAGES_AT_A_TIME: i32 = 1024;
 
 impl Database {
     /// Copies the file to one that does not exist yet. It has its name only once it is whole: a process that dies in

@@ -16,6 +16,9 @@ def digest(item):
         raise ValueError("the model said [red]no[/red]")
     return len(str(item.content))
 
+def unstorable(item):
+    return {1, 2}
+
 def slow(item):
     item.set_progress(0.5, "half [b]way[/b]")
     time.sleep(600)

@@ -31,6 +31,13 @@ def test_at_a_terminal_a_bar_moves_and_failures_stand_above_it(terminal, queue):
     assert "Traceback" not in shown.raw
 
 
+def test_warnings_stand_above_the_bar_too(terminal, queue):
+    queue.enqueue("x")
+    shown = terminal("process", "handlers:unstorable")
+    assert shown.end() == 0
+    assert "WARNING the result of item 1 is not stored" in " ".join(shown.seen.split())
+
+
 def test_ctrl_c_gives_back_what_is_in_hand_and_says_so(terminal, queue):
     queue.enqueue("x")
     shown = terminal("process", "handlers:slow")

@@ -1,5 +1,6 @@
 """process: the worker, with a bar when somebody looks and a log when nobody does."""
 
+import io
 import json
 import logging
 import sys
@@ -38,9 +39,9 @@ def process(
     settings: Annotated[str, typer.Option(hidden=True, help="Options of the queue, as JSON.")] = "{}",
 ) -> None:
     """Handle what is due, then leave; with --watch, stay and wait for more."""
-    # A log is to tell what failed and why; beside a live bar that would be noise.
-    level = logging.ERROR if sys.stderr.isatty() else logging.INFO
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=level)
+    # A log is to tell what failed and why; beside a live bar, which tells that itself, it would be noise.
+    level = logging.WARNING if sys.stderr.isatty() else logging.INFO
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=level, stream=PresentStderr())
     find_handlers_here()
     function = loaded(handler)
     file, name, known = place_of(function, said(context, "db", db), said(context, "queue", queue))
@@ -74,6 +75,18 @@ def said(context: typer.Context, name: str, value: Any) -> Any:
     """What was given for an option, on the command line or in the environment; None if it was not."""
     source = context.get_parameter_source(name)
     return None if source is None or source.name == "DEFAULT" else value
+
+
+class PresentStderr(io.TextIOBase):
+    """Whatever stderr is when something is written: a live bar puts itself in its place."""
+
+    def write(self, text: str) -> int:
+        """Write to it."""
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        """Let it go out."""
+        sys.stderr.flush()
 
 
 def in_words(report: DrainReport) -> str:
