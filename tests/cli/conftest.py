@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from cli.running import COMMAND, Ended, Terminal, environment
 
 HANDLERS = """
-import time
+import asyncio, time
 
 def digest(item):
     if "bad" in str(item.content):
@@ -18,6 +18,13 @@ def digest(item):
 
 def unstorable(item):
     return {1, 2}
+
+async def awaited(item):
+    await asyncio.sleep(0)
+    return "awaited"
+
+async def awaits_long(item):
+    await asyncio.sleep(600)
 
 def slow(item):
     item.set_progress(0.5, "half [b]way[/b]")

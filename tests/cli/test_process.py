@@ -50,6 +50,25 @@ def test_ctrl_c_gives_back_what_is_in_hand_and_says_so(terminal, queue):
     assert "Traceback" not in shown.raw
 
 
+def test_coroutine_functions_are_awaited(run, queue):
+    queue.enqueue_many(["a", "b"])
+    assert run("process", "handlers:awaited", "--concurrency", 2).out.startswith("2 done · 0 failed")
+    assert queue.get(2).result == "awaited"
+    assert run("ingest", "-", "--sync", "handlers:awaited", stdin=b"c").out == "item 3 done\n"
+
+
+def test_ctrl_c_twice_gives_back_what_is_awaited(terminal, queue):
+    queue.enqueue("x")
+    shown = terminal("process", "handlers:awaits_long")
+    shown.until("item 1")
+    shown.type("\x03")
+    shown.until("stopping: what runs has 30s to end; again to leave at once")
+    shown.type("\x03")
+    assert shown.end() == 130
+    assert queue.get(1).status == "pending"
+    assert "Traceback" not in shown.raw
+
+
 def test_a_watching_worker_makes_the_file_and_ends_well_when_told_to(start_command, folder, until):
     process = start_command("process", "handlers:digest", "--watch", "--db", "new.db")
     until(lambda: (folder / "new.db").exists())

@@ -10,6 +10,7 @@ import typer
 
 from membox_queue import _native
 from membox_queue.cli import plain
+from membox_queue.cli.loops import loop
 from membox_queue.cli.mistakes import FAILED_ITEMS, Mistake
 from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, find_handlers_here
 from membox_queue.cli.process import loaded
@@ -103,7 +104,7 @@ def named(ids: list[int]) -> str:
 
 def finish(queue: Queue, handler: Any, ids: list[int], as_json: bool) -> None:
     """Handle what is due, and say what became of the items."""
-    if queue.drain(handler, progress=not as_json).refused:
+    if loop(queue, handler, stays=False, progress=not as_json).refused:
         # Another worker is at it: it has yet to look for the last time.
         for id in ids:
             queue.wait(id)

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from membox_queue.cli import plain
+from membox_queue.cli.loops import loop
 from membox_queue.cli.mistakes import FAILED_ITEMS, INTERRUPTED, Mistake
 from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing, find_handlers_here
 from membox_queue.cli.spans import seconds
@@ -24,7 +25,7 @@ from membox_queue.worker import decoded, load_handler, place_of
 def process(
     context: typer.Context,
     handler: Annotated[
-        str, typer.Argument(metavar="HANDLER", help="What handles an item: package.module:function, or :queue.")
+        str, typer.Argument(metavar="HANDLER", help="A function, plain or async: package.module:function, or :queue.")
     ],
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
@@ -48,19 +49,12 @@ def process(
     options = {**known, **decoded(json.loads(settings))}
     # A worker that stays may well be there before the first document.
     with Queue(file, name, **options) if watch else existing(Path(file), name, **options) as opened:
+        plan: dict[str, Any] = {"concurrency": concurrency, "limit": limit, "progress": True}
         if watch and retry_failed:
             opened.retry_failed()
-        if watch:
-            report = opened.work(function, concurrency=concurrency, limit=limit, progress=True)
-        else:
-            report = opened.drain(
-                function,
-                concurrency=concurrency,
-                retry_failed=retry_failed,
-                limit=limit,
-                linger=linger,
-                progress=True,
-            )
+        elif not watch:
+            plan |= {"retry_failed": retry_failed, "linger": linger}
+        report = loop(opened, function, stays=watch, **plan)
     if as_json:
         plain.put(asdict(report))
     else:

@@ -1,0 +1,48 @@
+"""The loop that fits a handler: plain functions run in threads, coroutine functions on asyncio."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from membox_queue.cli.mistakes import INTERRUPTED
+from membox_queue.drain import DrainReport, is_async
+from membox_queue.queue import Queue
+
+
+def loop(queue: Queue, handler: Callable[[Any], Any], *, stays: bool, **plan: Any) -> DrainReport:
+    """Drain, or work until stopped; Ctrl-C and SIGTERM end it, a second one at once."""
+    if is_async(handler):
+        return asyncio.run(awaiting(queue, handler, stays, plan))
+    return queue.work(handler, **plan) if stays else queue.drain(handler, **plan)
+
+
+async def awaiting(queue: Queue, handler: Callable[[Any], Any], stays: bool, plan: dict[str, Any]) -> DrainReport:
+    """The same for a coroutine function, on a queue object of its own."""
+    from membox_queue.aio import AsyncQueue
+
+    async with AsyncQueue(queue.path or ":memory:", queue.name, **queue._given) as own:
+        running = asyncio.create_task(own.work(handler, **plan) if stays else own.drain(handler, **plan))
+        heard = []
+
+        def on_signal() -> None:
+            heard.append(True)
+            if len(heard) > 1:
+                running.cancel()
+                return
+            own.stop()
+            if sys.stderr.isatty():
+                typer.echo("stopping: what runs has 30s to end; again to leave at once", err=True)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # Where asyncio cannot (Windows), Ctrl-C ends it at once.
+            with contextlib.suppress(NotImplementedError):
+                asyncio.get_running_loop().add_signal_handler(number, on_signal)
+        try:
+            return await running
+        except asyncio.CancelledError:
+            raise typer.Exit(INTERRUPTED) from None
