@@ -67,8 +67,8 @@ class Terminal:
     def until(self, words, limit=60.0):
         deadline = time.monotonic() + limit
         while words not in self.seen:
-            assert time.monotonic() < deadline, self.raw
-            assert self.read(0.1), self.raw
+            assert time.monotonic() < deadline, self.raw[-2000:]
+            assert self.read(0.1), self.raw[-2000:]
         return self.seen
 
     def type(self, keys):
@@ -77,7 +77,7 @@ class Terminal:
     def end(self, limit=60.0):
         deadline = time.monotonic() + limit
         while self.read(0.1):
-            assert time.monotonic() < deadline, self.raw
+            assert time.monotonic() < deadline, self.raw[-2000:]
         return self.process.wait(timeout=limit)
 
     def close(self):

@@ -171,4 +171,4 @@ def test_the_demo_does_without_full_text_search(folder, monkeypatch, capsys):
 def test_wrong_options_are_wrong_usage(call, command):
     ended = call(command, "--nonsense")
     assert ended.code == 2
-    assert "No such option: --nonsense" in ended.err
+    assert "No such option" in ended.err

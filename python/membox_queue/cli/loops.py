@@ -26,6 +26,7 @@ async def awaiting(queue: Queue, handler: Callable[[Any], Any], stays: bool, pla
     from membox_queue.aio import AsyncQueue
 
     async with AsyncQueue(queue.path or ":memory:", queue.name, **queue._given) as own:
+        is_watched = sys.stderr.isatty()
         running = asyncio.create_task(own.work(handler, **plan) if stays else own.drain(handler, **plan))
         heard = []
 
@@ -35,7 +36,7 @@ async def awaiting(queue: Queue, handler: Callable[[Any], Any], stays: bool, pla
                 running.cancel()
                 return
             own.stop()
-            if sys.stderr.isatty():
+            if is_watched:
                 typer.echo("stopping: what runs has 30s to end; again to leave at once", err=True)
 
         for number in (signal.SIGINT, signal.SIGTERM):
