@@ -142,7 +142,8 @@ class Schedule:
     @property
     def name(self) -> str: ...
     @property
-    def content(self) -> Any: ...
+    def content(self) -> Any:
+        """As it is stored."""
     @property
     def cron(self) -> str | None: ...
     @property

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 from membox_queue import _native
 from membox_queue.drain import LONG_SLICE, DrainReport, Plan, Shift
 from membox_queue.errors import QueueClosedError, QueueError, SimulatedCrash
-from membox_queue.queue import Opening, Queue, shape_of
+from membox_queue.queue import Opening, Queue, inherited, shape_of, type_in_brackets
 
 if TYPE_CHECKING:
     import builtins
@@ -230,6 +230,7 @@ class AsyncQueue(Generic[C]):
     def __init__(
         self, path: str | os.PathLike[str], name: str = "ingest", *, type: Any = None, **options: Unpack[QueueOptions]
     ) -> None:
+        type = type_in_brackets(self.__class__) if type is None else type
         self._shape = shape_of(type)
         self._path = path
         self._options = options
@@ -403,7 +404,7 @@ class AsyncQueue(Generic[C]):
 
         queue: AsyncQueue[Any] = self
         if name != self.name:
-            given: Any = {**self._options, **options}
+            given: Any = {**inherited(self._options), **options}
             queue = AsyncQueue(self._path, name, **given)
         self._handlers[name] = queue._handlers[name] = AsyncHandler(queue, function)
         return self._handlers[name]

@@ -89,9 +89,10 @@ class Plan:
 
 
 class HandlesItems:
-    """Something that handles items with `handle`, whatever it does when it is called."""
+    """Something that handles items with `handle`, whatever it does when it is called; `shape` is their type."""
 
     handle: Handler
+    shape: Any = None
 
 
 class Shift:
@@ -106,9 +107,9 @@ class Shift:
         self.queues = queues
         if plan.batch and any(isinstance(handler, HandlesItems) for handler in handlers):
             raise ValueError("a registered handler takes one item at a time; batch needs one that takes a list")
+        self.shapes = [shape_for(queue, handler) for queue, handler in zip(queues, handlers, strict=True)]
         handlers = [handler.handle if isinstance(handler, HandlesItems) else handler for handler in handlers]
         self.handlers = [wrapped(handler, plan.middleware) for handler in handlers]
-        self.shapes = [queue._shape for queue in queues]
         parts: list[Callable[..., Any]] = [*handlers, *plan.middleware]
         self.is_async = any(is_async(part) for part in parts)
         self.retried = 0
@@ -193,14 +194,14 @@ class Shift:
                 step = yield from self.store("claim", None, self.working.next, slot)
                 continue
             _, _, number, items = step
-            if tell:
-                for item in items:
-                    tell(LoopEvent("claimed", item))
             raised: Exception | None = None
             result: Any = None
             fitting = items
             if shapes[number] is not None:
                 raised, fitting = yield from self.fit(number, items)
+            if tell:
+                for item in items:
+                    tell(LoopEvent("claimed", item))
             if raised is None:
                 raised, result = yield ("handle", handlers[number], fitting if is_batch else items[0])
             step = yield from self.record(slot, items, raised, results_of(items, fitting, result, self.plan.batch))
@@ -304,6 +305,14 @@ class Shift:
             self.plan.on_error(error, item, phase)
         except Exception:
             logger.exception("on_error raised")
+
+
+def shape_for(queue: _native.Queue, handler: Any) -> Any:
+    """The type of the items that a handler is to get from a queue."""
+    wanted = handler.shape if isinstance(handler, HandlesItems) else None
+    if queue._shape is not None and wanted is not None and queue._shape.type != wanted.type:
+        raise TypeError(f"the queue {queue.name!r} holds {queue._shape.name}, and its handler takes {wanted.name}")
+    return queue._shape or wanted
 
 
 def wrapped(handler: Handler, middleware: Sequence[Middleware]) -> Handler:

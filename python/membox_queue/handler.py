@@ -61,12 +61,13 @@ class Payload:
     def pack(self, arguments: Any, named: Any) -> Any:
         """What is enqueued for a call; TypeError or ValueError when the function does not take these arguments."""
         try:
-            given = self.signature.bind(*arguments, **named).arguments
+            bound = self.signature.bind(*arguments, **named)
         except TypeError as error:
             raise TypeError(f"{self.name}: {error}") from None
         if self.is_whole:
-            return next(iter(given.values()))
-        return encoded(self.fields, given)
+            bound.apply_defaults()
+            return next(iter(bound.arguments.values()))
+        return encoded(self.fields, bound.arguments)
 
     def unpack(self, item: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """How the function is called for an item; `ContentError` when the content is not its arguments."""
@@ -95,6 +96,7 @@ class Registered(HandlesItems, Generic[P, R]):
 
     def __init__(self, function: Callable[..., R], shape: Shape | None) -> None:
         functools.update_wrapper(self, function)
+        self.shape = shape
         self.function = function
         """The function itself."""
         self.payload = Payload(function, shape)

@@ -16,7 +16,7 @@ from membox_queue.errors import QueueError
 if TYPE_CHECKING:
     import builtins
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
     from types import TracebackType
     from typing import Concatenate, Literal, Self, Unpack
@@ -75,7 +75,7 @@ class Queue(_native.Queue[T]):
         passed over. `Queue[Doc](path)` means the same as `Queue(path, type=Doc)`. Raises TypeError for a type that is
         not known.
         """
-        if type is None:
+        if type is None and (cls is Queue or (type := type_in_brackets(cls)) is None):
             return super().__new__(cls, path, name, **options)
         # Before the file is touched.
         shape = shape_of(type)
@@ -151,13 +151,13 @@ class Queue(_native.Queue[T]):
     ) -> DrainReport:
         """Claim and handle items until nothing is due, then return.
 
-        Without a `handler`, the registered one handles them. Takes the worker lease first; when another live worker
-        holds it, returns at once with `refused`. With
+        Takes the worker lease first; when another live worker holds it, returns at once with `refused`. With
         `exclusive=False` no lease is taken, and many processes may drain together. `concurrency` items are handled at
         once, each in a thread; a single one in the caller's own. `limit` bounds how many items are taken. `linger`
         stays while something falls due within that time: a delayed item, a retry, a schedule's tick, a rate's slot.
         With `retry_failed`, failed items below their ceiling are brought back first. `batch="group"` hands the handler
-        a list: everything pending of one group, or one item that has none.
+        a list: everything pending of one group, or one item that has none. Without a `handler`, the one that was
+        registered with `@queue.handler` is called.
 
         The handler's JSON return value becomes the result. An exception fails the item and the loop goes on;
         `RetryLater` and `GiveUp` say more. Claim and lease are kept alive by a native thread however long the handler
@@ -257,9 +257,10 @@ class Queue(_native.Queue[T]):
         `Item` is given the item itself and is no part of the content. Calling the function runs it at once.
 
         `drain()` and `work()` run it when they are given no other. A queue has one handler; `@queue.handler(name=…)`
-        makes a function the handler of another queue in the same file, with `options` as `Queue` takes them, and
-        `worker()` serves all of them. Raises TypeError for a function whose arguments cannot be content, and ValueError
-        for a second handler.
+        makes a function the handler of another queue in the same file, with `options` as `Queue` takes them (settings
+        are its own, `durability`, `busy_timeout` and `worker` as here), and `worker()` serves all of them.
+
+        Raises TypeError for a function whose arguments cannot be content, and ValueError for a second handler.
         """
         if function is None:
             return functools.partial(self._register, name=name, options=options)
@@ -296,11 +297,11 @@ class Queue(_native.Queue[T]):
     ) -> bool:
         """Start a detached process that drains this queue, unless a worker is alive or on its way; say whether.
 
-        `handler` names a function, `"package.module:function"`, importable there as it is here; a registered handler
-        may be given itself. The process has a
-        session of its own, this object's settings, writes to `<file>.worker.log`, and leaves when nothing is due within
-        `linger` seconds. Call it after enqueueing, or give `spawn=` to `enqueue`: a worker that is alive when you ask
-        has yet to look for the last time.
+        `handler` names a function, `"package.module:function"`, importable there as it is here, and so must be the
+        queue's type, if it has one; a registered handler may be given itself. The process has a session of its own,
+        this object's settings, writes to `<file>.worker.log`, and leaves when nothing is due within `linger` seconds.
+        Call it after enqueueing, or give `spawn=` to `enqueue`: a worker that is alive when you ask has yet to look for
+        the last time.
         """
         return worker.spawn(self, handler, linger=linger, concurrency=concurrency, retry_failed=retry_failed)
 
@@ -325,7 +326,7 @@ class Queue(_native.Queue[T]):
                 raise TypeError(f"{name!r} is open already; its options are those it was opened with")
             handler: Handler[..., Any] = Handler(self, function)
         else:
-            given: Any = {**self._given, **options}
+            given: Any = {**inherited(self._given), **options}
             queue: Queue[Any] = Queue(":memory:" if self.path is None else self.path, name, **given)
             try:
                 handler = Handler(queue, function)
@@ -398,6 +399,11 @@ def document(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {"content": content, "source_path": file, "project": _project_of(file), "doc_date": day}
 
 
+def inherited(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that a queue made by another one shares with it."""
+    return {name: options[name] for name in ("durability", "busy_timeout", "worker") if name in options}
+
+
 def shape_of(type: Any) -> Shape | None:
     """What converts content of a type. Only those who give one wait for the import."""
     from membox_queue.typed import Shape
@@ -410,13 +416,24 @@ class Opening(types.GenericAlias):
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Open a queue of this type."""
-        (type,) = self.__args__
-        if not isinstance(type, TypeVar) and type is not Any:
-            given = options.setdefault("type", type)
-            if given != type:
-                raise TypeError(f"{self} cannot be opened with type={given}")
+        said = said_in(self)
+        if said is not None and options.setdefault("type", said) != said:
+            raise TypeError(f"{self} cannot be opened with type={options['type']}")
         open: Any = self.__origin__
         return open(*arguments, **options)
+
+
+def said_in(alias: Opening) -> Any:
+    """The type in the brackets; None where they say nothing."""
+    (type,) = alias.__args__
+    return None if isinstance(type, TypeVar) or type is Any else type
+
+
+def type_in_brackets(cls: type) -> Any:
+    """The type of a subclass: `class Docs(Queue[Doc])`."""
+    bases = (base for parent in cls.__mro__ for base in vars(parent).get("__orig_bases__", ()))
+    types_said = (said_in(base) for base in bases if isinstance(base, Opening))
+    return next((type for type in types_said if type is not None), None)
 
 
 def _reopen(cls: type[Queue[Any]], path: str, name: str, options: dict[str, Any]) -> Queue[Any]:

@@ -192,7 +192,10 @@ class PydanticModel(Codec):
 
         self.name = kind.__name__
         self.kind = kind
-        self.adapter = pydantic.TypeAdapter(kind)
+        try:
+            self.adapter = pydantic.TypeAdapter(kind)
+        except pydantic.errors.PydanticUserError as error:
+            raise TypeError(f"{self.name}: {error}") from error
         self.error = pydantic.ValidationError
         is_root = isinstance(kind, type) and issubclass(kind, pydantic.RootModel)
         self.kinds = JSON if is_root else frozenset((dict,))
@@ -291,7 +294,7 @@ def collection_of(annotation: Any, origin: Any, arguments: tuple[Any, ...], know
     """What converts lists, tuples, sets and dicts, with or without annotations for their elements."""
     kind = origin or annotation
     if kind is tuple and arguments and arguments[-1:] != (...,):
-        return FixedTuple([codec_of(argument, known) for argument in arguments if argument != ()])
+        return FixedTuple([codec_of(argument, known) for argument in arguments])
     if kind is tuple or kind in (LISTS if isinstance(kind, collections.abc.Hashable) else ()):
         made, taken = (tuple, (tuple,)) if kind is tuple else LISTS[kind]
         return Several(codec_of(arguments[0], known) if arguments else Anything(), made, taken)

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from membox_queue import _native, leaving  # noqa: F401 - leaving acts when it is imported
-from membox_queue.drain import DrainReport, HandlesItems, Plan, Shift, run
+from membox_queue.drain import DrainReport, HandlesItems, Plan, Shift, is_async, run
 from membox_queue.errors import QueueError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Worker:
     def __init__(
         self,
         path: str | os.PathLike[str],
-        handlers: Mapping[str, Handler],
+        handlers: Mapping[str, Handler | Registered[..., Any]],
         *,
         concurrency: int = 1,
         options: Mapping[str, Mapping[str, Any]] | None = None,
@@ -190,6 +190,12 @@ def see_off(process: subprocess.Popen[bytes], path: Path, name: str, announcemen
         queue._withdraw_worker(announcement)
 
 
+def check_spawn(queue: _native.Queue, handler: str) -> None:
+    """Refuse a worker that could not begin, before anything is written for it."""
+    check_handler(handler)
+    type_named(queue)
+
+
 def check_handler(handler: str) -> None:
     """Refuse a name that no worker could import."""
     module, _, name = handler.partition(":") if isinstance(handler, str) else ("", "", "")
@@ -216,6 +222,8 @@ def load_handler(handler: str) -> Callable[[Any], Any]:
         loaded = registered(handler, loaded)
     if not callable(loaded):
         raise ValueError(f"{handler!r} is not callable")
+    if is_async(loaded.handle if isinstance(loaded, HandlesItems) else loaded):
+        raise ValueError(f"{handler!r} must be awaited, and a worker has threads; give an AsyncQueue to asyncio.run")
     return loaded  # type: ignore[no-any-return]
 
 
@@ -234,9 +242,15 @@ def place_of(handler: Any, db: Any, name: str | None) -> tuple[Any, str, dict[st
     A registered handler knows; what is said counts more.
     """
     from membox_queue import handler as handlers
+    from membox_queue.queue import shape_of
 
     if not isinstance(handler, handlers.Handler):
-        return db or "memory.db", name or "ingest", {"type": handlers.type_wanted(handler)}
+        wanted = handlers.type_wanted(handler)
+        try:
+            shape_of(wanted)
+        except TypeError as error:
+            raise ValueError(f"the handler cannot be served: {error}") from error
+        return db or "memory.db", name or "ingest", {"type": wanted}
     own = handler.queue
     if db is None and own.path is None:
         raise ValueError(f"{handler.__name__} was registered with a queue in memory; say which file to serve")

@@ -201,7 +201,7 @@ impl Queue {
         let details =
             Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
         let item = queue.read(&details, content)?;
-        check_spawn(py, spawn)?;
+        check_spawn(slf, spawn)?;
         if connection.is_some() && spawn.is_some() {
             let said = "a worker cannot see your open transaction; call spawn_worker after your commit";
             return Err(PyValueError::new_err(said));
@@ -227,7 +227,7 @@ impl Queue {
         let limit = slf.get().core.settings().settings.max_bytes();
         let plain = |content: &Bound<'_, PyAny>| slf.get().plain(content);
         let items = items.try_iter()?.map(|item| new_item(&item?, limit, plain)).collect::<PyResult<Vec<_>>>()?;
-        check_spawn(slf.py(), spawn)?;
+        check_spawn(slf, spawn)?;
         let ids = slf.get().put(slf.py(), items, wait)?;
         spawn_worker(slf, spawn)?;
         Ok(ids)
@@ -852,10 +852,10 @@ impl Queue {
     }
 }
 
-/// Refuses a handler that no worker could import, before anything is written.
-fn check_spawn(py: Python<'_>, handler: Arg) -> PyResult<()> {
+/// Refuses a worker that could not begin, before anything is written.
+fn check_spawn(queue: &Bound<'_, Queue>, handler: Arg) -> PyResult<()> {
     let Some(handler) = handler else { return Ok(()) };
-    py.import("membox_queue.worker")?.call_method1("check_handler", (handler,)).map(drop)
+    queue.py().import("membox_queue.worker")?.call_method1("check_spawn", (queue, handler)).map(drop)
 }
 
 /// What `spawn=` asks for, once the items are there.

@@ -1,7 +1,9 @@
 //! Where locks belong to handles and there is no fork (Windows), nothing has to be done. Untested.
 
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::signs::Kept;
 use crate::error::Result;
 
 pub struct Measure;
@@ -58,6 +60,17 @@ pub enum Writer {
 
 pub fn writer(_path: &Path) -> Writer {
     Writer::Unknown
+}
+
+/// What this copy of SQLite keeps for the whole process.
+pub struct Registry {
+    pub(super) kept_signs: Vec<Kept>,
+}
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { kept_signs: Vec::new() });
+
+pub(super) fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Where a dead process cannot be told from a silent one, leases alone decide.

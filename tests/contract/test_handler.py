@@ -160,6 +160,20 @@ def test_a_handler_in_a_typed_queue_takes_its_content(path):
         assert embed(Doc("a b c", NOW)) == Result(3)
 
 
+def test_a_handler_of_a_typed_queue_has_typed_content_from_any_queue(path):
+    with Queue(path, type=Doc) as queue, Queue(path) as plain, Queue(path, type=str) as other:
+
+        @queue.handler
+        def embed(doc: Doc = Doc("none", NOW)) -> str:  # noqa: B008 - a value, never changed
+            return doc.title
+
+        ids = [embed.enqueue(), embed.enqueue(Doc("one", NOW))]
+        assert plain.drain(embed).done == 2
+        assert [queue.get(qid).result for qid in ids] == ["none", "one"]
+        with pytest.raises(TypeError, match="the queue 'ingest' holds str, and its handler takes Doc"):
+            other.drain(embed)
+
+
 def test_a_handler_may_ask_for_its_item(queue):
     @queue.handler
     def embed(item: Item[Any], doc: Doc) -> list[Any]:
@@ -187,6 +201,19 @@ def test_one_with_a_name_has_a_queue_of_its_own(queue, send, path):
     assert mail.queue.drain() == DrainReport(postponed=1)
     queue.close()
     assert mail.queue.closed
+
+
+def test_settings_are_not_handed_down_to_it(path):
+    with Queue(path, "emails") as emails:
+        emails.configure(lease=5)
+    with Queue(path, lease=30, durability="normal") as queue:
+
+        @queue.handler(name="emails")
+        def mail(to: str) -> None: ...
+
+        assert (mail.queue.options["lease"], mail.queue.options["durability"]) == (5, "normal")
+        with pytest.raises(TypeError, match="give it a name"):
+            queue.handler(lease=5)(unannotated)
 
 
 def test_a_worker_serves_all_of_them(queue, send, path, until):
@@ -328,6 +355,33 @@ def test_the_command_serves_a_handler_where_it_was_registered(tmp_path, name):
         command += ["--db", "other.db", "--queue", "ingest"]
         subprocess.run(command, check=True, cwd=tmp_path, capture_output=True)
         assert queue.get(1).result == "BEN"
+
+
+AWAITED = """
+from membox_queue import AsyncQueue
+
+queue = AsyncQueue("own.db")
+
+@queue.handler
+async def send(to: str) -> None: ...
+
+async def plain(item): ...
+
+def odd(item: "Item[complex]"): ...
+from membox_queue import Item
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("send", "must be awaited"), ("plain", "must be awaited"), ("odd", "complex")]
+)
+def test_the_command_says_what_it_cannot_serve(tmp_path, name, text):
+    (tmp_path / "awaited_app.py").write_text(AWAITED, encoding="utf-8")
+    command = [sys.executable, "-m", "membox_queue", "process", f"awaited_app:{name}", "--db", "x.db"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert text in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_a_registered_handler_can_be_spawned_itself(tmp_path, monkeypatch):

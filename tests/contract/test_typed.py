@@ -328,6 +328,28 @@ def test_a_type_may_be_given_in_brackets(path):
         Queue[Page](path, type=Doc)
 
 
+def test_a_subclass_may_say_the_type_in_brackets(path):
+    class Pages(Queue[Page]):
+        pass
+
+    class Special(Pages):
+        pass
+
+    with Special(path) as queue:
+        assert queue.type is Page
+        assert type(queue) is Special
+    with pytest.raises(TypeError, match="content is a str"):
+        asyncio.run(first_enqueue(path))
+
+
+async def first_enqueue(path):
+    class Pages(AsyncQueue[Page]):
+        pass
+
+    async with Pages(path) as queue:
+        await queue.enqueue("text")
+
+
 def test_items_are_subscriptable():
     assert Item[Page].__origin__ is Item
     assert NewItem[Page].__args__ == (Page,)
@@ -492,6 +514,17 @@ def test_a_drain_fails_what_does_not_fit_and_handles_the_rest(mixed, concurrency
     assert errors(mixed) == ALL_BAD
 
 
+def test_whoever_looks_at_the_progress_sees_typed_content_too(mixed):
+    seen, handled = [], []
+    mixed.drain(
+        lambda item: handled.append(item.content),
+        progress=lambda event: seen.append((event.kind, event.item.content)),
+    )
+    assert handled == [Page(1), Page(2), Page(3)]
+    assert [content for kind, content in seen if kind == "done"] == handled
+    assert [content for kind, content in seen if kind == "claimed"][:2] == [{"text": "bad 1"}, Page(1)]
+
+
 def test_work_goes_on_after_what_does_not_fit(mixed):
     seen = []
     assert mixed.work(lambda item: seen.append(item.content), limit=7) == DrainReport(done=3, failed=4)
@@ -631,8 +664,10 @@ def test_a_spawned_worker_knows_the_type(path, tmp_path, monkeypatch):
         qid = queue.enqueue(typed_notes.Note("x"))
         assert queue.spawn_worker("typed_notes:plain", linger=0)
         assert queue.wait(qid, timeout=60).result == "Note"
-    with Queue(path, "other", type=list[typed_notes.Note]) as queue, pytest.raises(ValueError, match="cannot import"):
-        queue.spawn_worker("typed_notes:plain")
+    with Queue(path, "other", type=list[typed_notes.Note]) as queue:
+        with pytest.raises(ValueError, match="cannot import the type"):
+            queue.enqueue([typed_notes.Note("x")], spawn="typed_notes:plain")
+        assert queue.pending() == 0
 
 
 def test_the_command_opens_the_queue_in_the_type_a_handler_asks_for(path, tmp_path):
