@@ -42,10 +42,17 @@ def _runner(connection: Any) -> Callable[[str, list[Any]], Any]:
     if hasattr(connection, "get_bind") and hasattr(connection, "connection"):
         connection = connection.connection()  # a SQLAlchemy session
     if hasattr(connection, "exec_driver_sql"):
-        return lambda sql, values: connection.exec_driver_sql(sql, tuple(values))
+        return lambda sql, values: connection.exec_driver_sql(sql, _by_number(values))
+    if hasattr(connection, "last_insert_rowid"):
+        return lambda sql, values: connection.execute(sql, values)  # apsw
     if hasattr(connection, "execute"):
-        return lambda sql, values: connection.execute(sql, values)
+        return lambda sql, values: connection.execute(sql, _by_number(values))
     raise TypeError(f"connection must be of sqlite3, apsw or SQLAlchemy, not {type(connection).__qualname__}")
+
+
+def _by_number(values: list[Any]) -> dict[str, Any]:
+    """Our parameters have numbers, which sqlite3 takes for names; from Python 3.14 on it refuses a list for them."""
+    return {str(number): value for number, value in enumerate(values, 1)}
 
 
 def _new_id(connection: Any, cursor: Any) -> int:

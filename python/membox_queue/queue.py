@@ -271,12 +271,11 @@ class Queue(_native.Queue[T]):
         if self.path is None:
             raise ValueError("an in-memory queue lives in this object alone; a worker needs a file")
         handlers = self._handlers.values()
-        options = {handler.queue.name: {**handler.queue._given, "type": handler.queue.type} for handler in handlers}
         return worker.Worker(
             self.path,
             {handler.queue.name: handler for handler in handlers},
             concurrency=concurrency,
-            options=options,
+            options={handler.queue.name: handler.queue._given for handler in handlers},
             **plan,
         )
 

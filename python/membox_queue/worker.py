@@ -254,7 +254,7 @@ def place_of(handler: Any, db: Any, name: str | None) -> tuple[Any, str, dict[st
     own = handler.queue
     if db is None and own.path is None:
         raise ValueError(f"{handler.__name__} was registered with a queue in memory; say which file to serve")
-    return db or own.path, name or own.name, {**own._given, "type": own.type}
+    return db or own.path, name or own.name, dict(own._given)
 
 
 def log_path(path: Path) -> Path:

@@ -432,7 +432,7 @@ impl Registry {
         }
         if file.is_parked() {
             // SQLite has unlocked already; this makes sure that nothing parked ever holds a lock.
-            set_lock(file, libc::F_UNLCK, 0, SIGN_OF_LIFE);
+            set_lock(file, libc::F_UNLCK as c_int, 0, SIGN_OF_LIFE);
             self.sweep(inode);
         }
         0
@@ -453,7 +453,7 @@ impl Registry {
         for family in candidates {
             let is_used = family.inodes().any(|inode| others.contains(&inode));
             if is_used && family.fenced {
-                set_lock(&self.files[&family.head], libc::F_UNLCK, PENDING_BYTE, 1);
+                set_lock(&self.files[&family.head], libc::F_UNLCK as c_int, PENDING_BYTE, 1);
             } else if is_used && family.unlinked {
                 self.close_for_good(family.head);
             } else if !is_used {
@@ -485,7 +485,7 @@ impl Registry {
         if shared_memory.iter().any(|inode| !self.files[inode].is_parked()) {
             return unlinked.then_some(Family { head, shared_memory: Vec::new(), fenced: false, unlinked });
         }
-        let fenced = !unlinked && set_lock(file, libc::F_WRLCK, PENDING_BYTE, 1);
+        let fenced = !unlinked && set_lock(file, libc::F_WRLCK as c_int, PENDING_BYTE, 1);
         (fenced || unlinked).then_some(Family { head, shared_memory, fenced, unlinked })
     }
 

@@ -124,7 +124,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_come_back_equal_is_refused_by_place_and_nothing_is_written(queue, case):
     content, error, message = REFUSED[case]
-    for enqueue in (queue.enqueue, NewItem):
+    for enqueue in (queue.enqueue, lambda content: queue.enqueue_many(["good", NewItem(content)])):
         with pytest.raises(error, match=message):
             enqueue(content)
     assert queue.items() == []

@@ -679,7 +679,21 @@ def test_the_command_opens_the_queue_in_the_type_a_handler_asks_for(path, tmp_pa
         assert queue.get(1).result == "Note"
 
 
-def test_final_and_required_say_nothing_about_a_value(path):
+def test_a_type_inside_a_function_may_contain_itself(path):
+    @dataclass
+    class Node:
+        children: list[Node] = field(default_factory=list)
+        one: Node | None = None
+
+    tree = Node([Node(), Node([Node()])], Node())
+    with Queue(path, type=Node) as queue, Queue(path) as plain:
+        assert queue.get(queue.enqueue(tree)).content == tree
+        plain.enqueue({"children": [{"children": [{"one": 3}]}]})
+        assert queue.claim_many(5)[0].content == tree
+        assert "content.children[0].children[0].one is an int, not a Node | None" in queue.get(2).error
+
+
+def test_final_says_nothing_about_a_value(path):
     @dataclass
     class Fixed:
         number: Final[int] = 3
