@@ -79,3 +79,12 @@ pub enum Error {
     #[error("{0}")]
     NotADatabase(String),
 }
+
+impl Error {
+    /// An index of the file names something that its table does not have: going on would mean to meet it for ever.
+    pub fn disagreement(what: impl std::fmt::Display) -> Self {
+        Error::Corrupt(format!(
+            "the database is damaged: a table and its index disagree about {what}; restore a backup, nothing was changed"
+        ))
+    }
+}

@@ -227,7 +227,9 @@ impl Queue {
         let token = draw()?;
         let holder = sign.as_ref().map(|sign| sign.number);
         let grant = Grant { token, lease_ms, worker: &self.worker_name()?, batch, holder };
-        let Some(mut item) = tx.claim(id, &grant)? else { return Ok(None) };
+        let Some(mut item) = tx.claim(id, &grant)? else {
+            return Err(Error::disagreement(format_args!("item {id}")));
+        };
         let damage = item.damage.take();
         let held = Held {
             receipt: Receipt { id: item.id, attempt: item.attempt, token },
@@ -270,8 +272,7 @@ impl Queue {
         let revived = self.is_time_to_look_for_dead()? && self.take_back_from_dead(tx)?;
         let brought_in = due + ticked + freed > 0 || revived || !expired.is_empty() || !ahead.is_empty();
         for claim in expired.into_iter().chain(ahead) {
-            let worker = claim.worker.clone();
-            self.end(tx, &claim, Ending::Lost { worker })?;
+            self.take_back(tx, &claim)?;
         }
         Ok((brought_in, unfinished))
     }

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use super::Queue;
 use crate::error::Result;
-use crate::outcome::Ending;
 use crate::sqlite::Tx;
 
 /// How many claims of a dead process are taken back at once; the rest is left to the next look.
@@ -26,8 +25,7 @@ impl Queue {
             came_back |= !claims.is_empty();
             let is_all = claims.len() < CLAIMS_AT_A_TIME;
             for claim in claims {
-                let worker = claim.worker.clone();
-                self.end(tx, &claim, Ending::Lost { worker })?;
+                self.take_back(tx, &claim)?;
             }
             if is_all {
                 tx.remove_holder(self.name(), holder)?;

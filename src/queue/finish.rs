@@ -2,7 +2,7 @@
 
 use super::claim::Held;
 use super::{Queue, dice};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::faults::{self, Verb};
 use crate::outcome::{Ending, Settled, Verdict, decide};
 use crate::sqlite::{Claimed, Note, Tx};
@@ -90,9 +90,20 @@ impl Queue {
         self.end(tx, &held.claimed(), ending)
     }
 
-    /// Decides what becomes of a claim and records it, only if its receipt is still good. What was taken as part of a
-    /// batch and does not end well gives the rest of the batch back, so that order is kept.
     pub(super) fn end(&self, tx: &Tx, claim: &Claimed, ending: Ending) -> Result<Settled> {
+        Ok(self.try_to_end(tx, claim, ending)?.unwrap_or(Settled::Lost))
+    }
+
+    /// Takes back a claim that this very transaction has found.
+    pub(super) fn take_back(&self, tx: &Tx, claim: &Claimed) -> Result<()> {
+        let ending = Ending::Lost { worker: claim.worker.clone() };
+        let ended = self.try_to_end(tx, claim, ending)?;
+        ended.map(|_| ()).ok_or_else(|| Error::disagreement(format_args!("item {}", claim.fence.id)))
+    }
+
+    /// Decides what becomes of a claim and records it, only if its receipt is still good; `None` if it is not. What was
+    /// taken as part of a batch and does not end well gives the rest of the batch back, so that order is kept.
+    fn try_to_end(&self, tx: &Tx, claim: &Claimed, ending: Ending) -> Result<Option<Settled>> {
         let was_lost = matches!(ending, Ending::Lost { .. });
         let current = self.settings();
         let allowance = current.settings.allowance(claim.retries, claim.max_retries);
@@ -115,13 +126,14 @@ impl Queue {
                 self.note(tx, claim, word, error)?;
                 self.give_back_rest(tx, claim)?;
             }
-            return Ok(settled);
+            return Ok(Some(settled));
         }
-        if tx.settle_cancelled(self.name(), &claim.fence)? {
-            self.note(tx, claim, "cancelled", None)?;
-            self.give_back_rest(tx, claim)?;
+        if !tx.settle_cancelled(self.name(), &claim.fence)? {
+            return Ok(None);
         }
-        Ok(Settled::Lost)
+        self.note(tx, claim, "cancelled", None)?;
+        self.give_back_rest(tx, claim)?;
+        Ok(Some(Settled::Lost))
     }
 
     fn note(&self, tx: &Tx, claim: &Claimed, ending: &str, error: Option<&str>) -> Result<()> {

@@ -82,7 +82,7 @@ impl Queue {
     }
 
     fn count(&self, tx: &Tx, group: &str, rate: Rate) -> Result<()> {
-        let number = tx.last_start(self.name(), group)? + 1;
+        let number = tx.last_start(self.name(), group)?.saturating_add(1);
         tx.add_start(self.name(), group, number, i64::from(rate.count))
     }
 }

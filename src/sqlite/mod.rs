@@ -37,7 +37,7 @@ use rusqlite::types::{FromSql, Value as SqlValue};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
 use crate::clock::Now;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::item::{Attempt, Counts, GroupCounts, Item, Receipt, Schedule};
 use crate::outcome::Verdict;
 use crate::schedule::Timing;
@@ -491,7 +491,7 @@ impl<'a> Tx<'a> {
     /// Counts a claim and forgets those that no longer matter.
     pub fn add_start(&self, queue: &str, group: &str, number: i64, kept: i64) -> Result<()> {
         self.run(statement!("start_add"), params![queue, group, number, self.now.ms()])?;
-        self.run(statement!("start_forget"), params![queue, group, number - kept])?;
+        self.run(statement!("start_forget"), params![queue, group, number.saturating_sub(kept)])?;
         Ok(())
     }
 
@@ -514,7 +514,9 @@ impl<'a> Tx<'a> {
             rows.collect::<rusqlite::Result<_>>()?
         };
         for group in &groups {
-            self.run(statement!("hold_end"), params![queue, group])?;
+            if self.run(statement!("hold_end"), params![queue, group])? == 0 {
+                return Err(Error::disagreement(format_args!("the hold of group {group:?}")));
+            }
             self.run(statement!("group_moved"), params![queue, group])?;
         }
         Ok(groups)
@@ -561,8 +563,10 @@ impl<'a> Tx<'a> {
     }
 
     pub fn schedule_ticked(&self, queue: &str, name: &str, next_at: i64, id: i64) -> Result<()> {
-        self.run(statement!("schedule_ticked"), params![queue, name, next_at, self.now.ms(), id])?;
-        Ok(())
+        match self.run(statement!("schedule_ticked"), params![queue, name, next_at, self.now.ms(), id])? {
+            0 => Err(Error::disagreement(format_args!("schedule {name:?}"))),
+            _ => Ok(()),
+        }
     }
 
     pub fn move_schedule(&self, queue: &str, name: &str, next_at: i64) -> Result<()> {
