@@ -10,6 +10,8 @@ mod heartbeat;
 mod item;
 mod lease;
 pub mod outcome;
+#[cfg(test)]
+mod properties;
 mod queue;
 mod rate;
 mod schedule;

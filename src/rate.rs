@@ -24,7 +24,7 @@ impl Rate {
 
     /// The number of the claim that the next one must keep its distance from, by the number of the last.
     pub fn before(&self, last: i64) -> i64 {
-        last + 1 - i64::from(self.count)
+        last.saturating_add(1).saturating_sub(i64::from(self.count))
     }
 
     /// When the next claim is allowed, if not now: `earlier` is when the claim `count` before it was made. One that lies

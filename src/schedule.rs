@@ -37,7 +37,7 @@ impl Timing {
                 if late < -every {
                     now.plus(*every)
                 } else {
-                    planned.saturating_add((late.div_euclid(*every) + 1) * every)
+                    planned.saturating_add(late.div_euclid(*every).saturating_add(1).saturating_mul(*every))
                 }
             }
             Timing::Cron { pattern, tz } => {

@@ -1,7 +1,7 @@
 """Damaged files: a program that damages copies of a file at random and lets victims work with them.
 
-`python -m proof.damage SEED CASES FOLDER`, with tests/ on the path, prints one JSON report. Every victim is a process of its
-own, so that a crash or a hang is seen. It may get errors of ours and nothing else, and only what was enqueued.
+`python -m proof.damage SEED CASES FOLDER`, with tests/ on the path, prints one JSON report. Every victim is a process
+of its own, so that a crash or a hang is seen. It may get errors of ours and nothing else, and only what was enqueued.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Originals:
         path = folder / "original.db"
         with Queue(path) as queue:
             queue.enqueue_many(items(range(30)))
-            queue.schedule("beat", content(500), every=60)
+            queue.schedule("beat", content(500), headers=headers(500), every=1)
         with Queue(path, lease=600) as queue:
             queue.enqueue_many(items(range(30, 40)))
             self.old = snapshot(path)

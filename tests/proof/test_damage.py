@@ -1,4 +1,4 @@
-"""Damaged files: no crash, no hang, errors of ours only, no wrong content, and never an empty file in place of a full one."""
+"""Damaged files: no crash, no hang, only errors of ours, no wrong content, no empty file in place of a full one."""
 
 from __future__ import annotations
 

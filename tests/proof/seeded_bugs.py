@@ -1,0 +1,259 @@
+"""Seeded bugs: builds the queue with one bug at a time and shows which test catches it.
+
+`python -m proof.seeded_bugs [NAME …]`, with tests/ on the path, prints a table and fails if a bug survives. The tree is
+copied to a temporary directory; the build goes to target/seeded and is reused from bug to bug.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TARGET = ROOT / "target" / "seeded"
+COPIED = ["Cargo.toml", "Cargo.lock", "build.rs", "pyproject.toml", "README.md", ".cargo", "src", "benches", "python"]
+COPIED += ["tests", "examples"]
+NATIVE = Path("python", "membox_queue", "_native.abi3.so")
+QUICK = ["--config", "profile.release.lto=false", "--config", "profile.release.codegen-units=16"]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One wrong line, and the tests that are expected to notice."""
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+    tests: tuple[str, ...]
+
+
+BUGS = [
+    Bug(
+        "fence off",
+        "src/sqlite/sql/settle.sql",
+        "AND attempt IS ?3 AND claim_token IS ?4 AND cancelled = 0",
+        "AND (?3 IS ?3) AND (?4 IS ?4) AND cancelled = 0",
+        ("tests/contract/test_late_worker.py", "tests/test_model.py"),
+    ),
+    Bug(
+        "fence of renewals off",
+        "src/sqlite/sql/extend.sql",
+        "AND attempt = ?3 AND claim_token = ?4",
+        "AND ?3 = ?3 AND ?4 = ?4",
+        ("tests/contract/test_late_worker.py", "tests/test_model.py"),
+    ),
+    Bug(
+        "fence is an attempt that resets",
+        "src/sqlite/sql/retry.sql",
+        "retries = 0, gave_up = 0,",
+        "retries = 0, attempt = 0, gave_up = 0,",
+        ("tests/test_model.py",),
+    ),
+    Bug(
+        "NORMAL instead of FULL",
+        "src/queue/mod.rs",
+        "Durability::Full => Flush::Full,",
+        "Durability::Full => Flush::Normal,",
+        ("tests/proof/test_transactions.py",),
+    ),
+    Bug(
+        "deferred BEGIN",
+        "src/sqlite/connection.rs",
+        '"BEGIN IMMEDIATE"',
+        '"BEGIN"',
+        ("tests/test_processes.py", "tests/proof/test_transactions.py"),
+    ),
+    Bug(
+        "OFD locks off",
+        "src/sqlite/locks.rs",
+        "if !has_ofd || LOCKS.is_off() {\n            return",
+        "if has_ofd || LOCKS.is_off() {\n            return",
+        ("tests/same_process/test_two_copies.py",),
+    ),
+    Bug(
+        "shared memory inherited by children",
+        "src/sqlite/locks.rs",
+        "unsafe { libc::madvise(mapping, length, libc::MADV_DONTFORK) }",
+        "unsafe { libc::madvise(mapping, length, libc::MADV_NORMAL) }",
+        ("tests/same_process/test_forks.py",),
+    ),
+    Bug(
+        "attempts counted late",
+        "src/outcome.rs",
+        "let retries = left.retries.saturating_add(1);\n            let error = vanished(",
+        "let retries = left.retries;\n            let error = vanished(",
+        ("tests/test_deaths.py", "tests/test_model.py"),
+    ),
+    Bug(
+        "now read before the wait for the lock",
+        "src/sqlite/connection.rs",
+        "        let mut work = Some(work);\n",
+        "        let early = Clock::system();\n"
+        "        early.set(Some(clock.now().ms()));\n"
+        "        let clock = &early;\n"
+        "        let mut work = Some(work);\n",
+        ("tests/proof/test_transactions.py",),
+    ),
+    Bug(
+        "checksum not checked",
+        "src/sqlite/rows.rs",
+        "ValueRef::Integer(sum) => stored_sum(row)? == Some(sum),",
+        "ValueRef::Integer(_) => stored_sum(row).is_ok(),",
+        ("tests/test_checksums.py", "tests/proof/test_damage.py"),
+    ),
+    Bug(
+        "checksum kept when somebody changes content",
+        "src/sqlite/migrations/0003_checksums.sql",
+        "UPDATE ingest_queue SET checksum = NULL WHERE id = NEW.id;",
+        "SELECT 1;",
+        ("tests/test_checksums.py",),
+    ),
+    Bug(
+        "index and table may disagree",
+        "src/queue/claim.rs",
+        'return Err(Error::disagreement(format_args!("item {id}")));',
+        "return Ok(None);",
+        ("tests/proof/test_damage.py",),
+    ),
+    Bug(
+        "group trigger off",
+        "src/sqlite/migrations/0002_guards.sql",
+        "AFTER UPDATE OF status, run_at, attempt, group_key, queue ON ingest_queue",
+        "AFTER UPDATE OF group_key, queue ON ingest_queue",
+        ("tests/contract/test_groups.py", "tests/test_model.py"),
+    ),
+    Bug(
+        "frames of the log dropped",
+        "src/sqlite/log.rs",
+        "return if send(fd, held, start) { length as isize } else { -1 };",
+        "return if start > 0 || send(fd, held, start) { length as isize } else { -1 };",
+        ("tests/contract/test_open.py",),
+    ),
+    Bug(
+        "commits into a removed log acknowledged",
+        "src/sqlite/locks.rs",
+        "if current == Some(database) && ours.all(",
+        "if true || ours.all(",
+        ("tests/test_hardships.py", "tests/test_files.py"),
+    ),
+    Bug(
+        "the dead not noticed",
+        "src/sqlite/locks.rs",
+        "holder(file.lock_fd(), byte, 1).map_or(true, |holder| holder.is_some())",
+        "holder(file.lock_fd(), byte, 1).map_or(true, |holder| holder.is_some() || true)",
+        ("tests/test_deaths.py",),
+    ),
+    Bug(
+        "a clock that goes back believed",
+        "src/sqlite/sql/ahead.sql",
+        "lease_until > ?2 + coalesce(lease_ms, ?3)",
+        "lease_until > ?2 + coalesce(lease_ms, ?3) + 99999999999",
+        ("tests/contract/test_claim.py", "tests/test_model.py"),
+    ),
+    Bug(
+        "expired leases not taken back",
+        "src/sqlite/sql/attention.sql",
+        "WHERE queue = ?1 AND status = 'processing' AND lease_until <= ?2)",
+        "WHERE queue = ?1 AND status = 'processing' AND lease_until <= ?2 - 99999999999)",
+        ("tests/test_model.py",),
+    ),
+    Bug(
+        "heartbeat renews nothing",
+        "src/queue/claim.rs",
+        "tx.extend(&name, receipt, lease_ms + lease_ms / GRACE)",
+        "tx.extend(&name, receipt, 0 * lease_ms / GRACE)",
+        ("tests/contract/test_with_item.py", "tests/test_processes.py"),
+    ),
+    Bug(
+        "two items of one key",
+        "src/sqlite/sql/find_key.sql",
+        "status IN ('pending', 'processing', 'blocked') OR key_until > ?3",
+        "status IN ('blocked') OR key_until > ?3",
+        ("tests/contract/test_keys.py", "tests/test_model.py"),
+    ),
+    Bug(
+        "the worker lease taken from a live worker",
+        "src/lease.rs",
+        "(age < ttl_ms && lead <= ttl_ms &&",
+        "(age < ttl_ms && lead < 0 &&",
+        ("tests/contract/test_worker_lease.py",),
+    ),
+    Bug(
+        "priority turned round",
+        "src/sqlite/migrations/0001_indexes.sql",
+        "CREATE INDEX ingest_queue_ready ON ingest_queue (queue, priority DESC, id)",
+        "CREATE INDEX ingest_queue_ready ON ingest_queue (queue, priority, id)",
+        ("tests/test_plans.py", "tests/test_model.py"),
+    ),
+]
+
+
+def copy(to: Path) -> None:
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, to / name, ignore=shutil.ignore_patterns("*.so", "__pycache__", "target"))
+        else:
+            shutil.copy2(source, to / name)
+
+
+def seed(tree: Path, bug: Bug) -> None:
+    file = tree / bug.file
+    text = file.read_text(encoding="utf-8")
+    assert text.count(bug.right) == 1, f"{bug.name}: {bug.file} has {text.count(bug.right)} places for it"
+    file.write_text(text.replace(bug.right, bug.wrong), encoding="utf-8")
+
+
+def build(tree: Path) -> None:
+    environment = os.environ | {"CARGO_TARGET_DIR": str(TARGET), "PYO3_BUILD_EXTENSION_MODULE": "1"}
+    command = ["cargo", "build", "--quiet", "--locked", "--release", "--lib", "--features", "python", *QUICK]
+    subprocess.run(command, cwd=tree, env=environment | {"RUSTFLAGS": "-Awarnings"}, check=True)
+    shutil.copy2(TARGET / "release" / "libmembox_queue.so", tree / NATIVE)
+
+
+def catching(tree: Path, bug: Bug) -> list[str]:
+    """The tests that failed, the first of each file."""
+    environment = os.environ | {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+    caught = []
+    for tests in bug.tests:
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", "-rfE", tests]
+        ended = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
+        failed = re.findall(r"^(?:FAILED|ERROR) \S*?(\w+\.py::\S+)", ended.stdout, re.MULTILINE)
+        if ended.returncode not in (0, 1):
+            failed.append(f"{tests} (ended with {ended.returncode})")
+        caught += failed[:1]
+    return caught
+
+
+def show(bug: Bug) -> bool:
+    """Whether the bug was caught."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        tree = Path(name)
+        copy(tree)
+        seed(tree, bug)
+        build(tree)
+        caught = catching(tree, bug)
+    tests = ", ".join(f"`{test}`" for test in caught) or "**nothing**"
+    print(f"| {bug.name} | `{bug.file}` | {tests} | {time.monotonic() - started:.0f} s |", flush=True)
+    return bool(caught)
+
+
+def main(names: list[str]) -> int:
+    chosen = [bug for bug in BUGS if not names or bug.name in names]
+    print("| bug | where | caught by | took |\n|---|---|---|---|", flush=True)
+    survivors = [bug.name for bug in chosen if not show(bug)]
+    print(f"\n{len(chosen) - len(survivors)} of {len(chosen)} caught; survivors: {survivors or 'none'}")
+    return 1 if survivors or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
