@@ -22,7 +22,7 @@ def run(command: list[str], folder: Path) -> str:
     return ended.stdout
 
 
-def test_the_main_job_runs(tmp_path: Path) -> None:
+def test_the_example_of_a_handover_runs(tmp_path: Path) -> None:
     out = run([sys.executable, str(ROOT / "examples" / "handoff.py")], tmp_path)
     assert "3 ingests pending — results may be incomplete" in out
     assert out.splitlines()[-1] == "  retro.md: 12 words"
@@ -43,7 +43,7 @@ def test_sql_blocks_are_valid_enqueues(tmp_path: Path) -> None:
 def test_the_shell_blocks_are_the_two_commands_that_ci_runs() -> None:
     lines = [line for text in blocks("sh") for line in text.splitlines()]
     assert [line for line in lines if line.startswith("python3 -m venv")] == lines
-    assert sum("examples/handoff.py" in line for line in lines) == 1
+    assert sum("membox-queue demo" in line for line in lines) == 1
     assert sum("pytest" in line for line in lines) == 1
 
 
