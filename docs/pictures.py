@@ -84,8 +84,8 @@ def terminal(rows: int = 24) -> Iterator[Terminal]:
 def svg(title: str, screen: str, folder: Path | None = None) -> str:
     """A screen as a picture, without the names of the machine it was made on."""
     if folder is not None:
-        screen = screen.replace(str(folder), "/home/ana/notes")
-    screen = re.sub(rf"\b{re.escape(socket.gethostname())}\b", "laptop", screen)
+        screen = screen.replace(str(folder), "/srv/notes")
+    screen = re.sub(rf"\b{re.escape(socket.gethostname())}\b", "host", screen)
     console = Console(record=True, width=80, file=open(os.devnull, "w"))  # noqa: SIM115 - lives as long as the script
     console.print(Text.from_ansi(screen))
     picture = console.export_svg(title=title, theme=MONOKAI, code_format=FORMAT)

@@ -30,7 +30,7 @@ DOCUMENTS = {
     "meeting.md": "# Meeting\nAna measures how long the handover of a document takes; the queue must not wait.",
     "incident.md": "# Incident\nThe worker was killed on Tuesday. The queue gave its document to the next one.",
     "ideas.md": "# Ideas\nEmbed every note, and let the agents search the queue of open questions.",
-    "people.md": "# People\nAna looks after ingestion, Ben after search, Cem after the queue.",
+    "agents.md": "# Agents\nThe reader looks after ingestion, the finder after search, the keeper after the queue.",
     "retro.md": "# Retro\nNothing was lost this week. Next week we delete the old broker.",
 }
 
