@@ -7,7 +7,9 @@ import contextlib
 import functools
 import inspect
 import math
+import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from membox_queue import _native
@@ -17,7 +19,6 @@ from membox_queue.queue import Opening, Queue, inherited, shape_of, type_in_brac
 
 if TYPE_CHECKING:
     import builtins
-    import os
     import types
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
     from datetime import datetime
@@ -250,6 +251,24 @@ class AsyncQueue(Generic[C]):
         def __class_getitem__(cls, type: Any) -> Any:
             """`AsyncQueue[Doc]`: called, it makes a queue of that type."""
             return Opening(cls, type)
+
+    @property
+    def path(self) -> Path | None:
+        """The file, resolved; None for a queue in memory."""
+        return None if os.fspath(self._path) == ":memory:" else Path(self._path).resolve()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._is_closed
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        return dict(self._options)
+
+    async def is_paused(self) -> bool:
+        """Whether the queue is paused, asked of the file."""
+        return bool(await self._call(getattr, "paused"))
 
     mark_failed = ending(Queue.mark_failed)
     mark_done = ending(Queue.mark_done)

@@ -27,7 +27,7 @@ SLOW_STEP = 0.9
 
 DOCUMENTS = {
     "decisions.md": "# Decisions\nWe keep the queue and the notes in one SQLite file, so a backup is one copy.",
-    "meeting.md": "# Meeting\nAna measures how long the handover of a document takes; the queue must not wait.",
+    "meeting.md": "# Meeting\nWe measure how long the handover of a document takes; the queue must not wait.",
     "incident.md": "# Incident\nThe worker was killed on Tuesday. The queue gave its document to the next one.",
     "ideas.md": "# Ideas\nEmbed every note, and let the agents search the queue of open questions.",
     "agents.md": "# Agents\nThe reader looks after ingestion, the finder after search, the keeper after the queue.",

@@ -326,7 +326,8 @@ def wrapped(handler: Handler, middleware: Sequence[Middleware]) -> Handler:
 
 def is_async(handler: Callable[..., Any]) -> bool:
     """Whether calling it gives something to await."""
-    function = handler.func if isinstance(handler, functools.partial) else handler
+    function = handler.handle if isinstance(handler, HandlesItems) else handler
+    function = function.func if isinstance(function, functools.partial) else function
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from membox_queue import _native, leaving  # noqa: F401 - leaving acts when it is imported
-from membox_queue.drain import DrainReport, HandlesItems, Plan, Shift, is_async, run
+from membox_queue.drain import DrainReport, HandlesItems, Plan, Shift, run
 from membox_queue.errors import QueueError
 
 if TYPE_CHECKING:
@@ -218,12 +218,10 @@ def load_handler(handler: str) -> Callable[[Any], Any]:
         if not hasattr(loaded, part):
             raise ValueError(f"{module} has no {name}")
         loaded = getattr(loaded, part)
-    if isinstance(loaded, _native.Queue):
+    if isinstance(getattr(loaded, "_handlers", None), dict):
         loaded = registered(handler, loaded)
     if not callable(loaded):
         raise ValueError(f"{handler!r} is not callable")
-    if is_async(loaded.handle if isinstance(loaded, HandlesItems) else loaded):
-        raise ValueError(f"{handler!r} must be awaited, and a worker has threads; give an AsyncQueue to asyncio.run")
     return loaded  # type: ignore[no-any-return]
 
 
@@ -244,7 +242,7 @@ def place_of(handler: Any, db: Any, name: str | None) -> tuple[Any, str, dict[st
     from membox_queue import handler as handlers
     from membox_queue.queue import shape_of
 
-    if not isinstance(handler, handlers.Handler):
+    if not isinstance(handler, handlers.Handler | handlers.AsyncHandler):
         wanted = handlers.type_wanted(handler)
         try:
             shape_of(wanted)

@@ -159,12 +159,12 @@ def test_the_demo_does_without_full_text_search(folder, monkeypatch, capsys):
     monkeypatch.setenv("MEMBOX_QUEUE_DEMO", str(path))
     with Queue(path) as queue:
         demo.create_tables(path)
-        queue.enqueue(demo.DOCUMENTS["people.md"])
+        queue.enqueue(demo.DOCUMENTS["agents.md"])
         queue.drain(demo.digest)
         demo.search(queue, "queue")
     told = capsys.readouterr().out
     assert "no full-text search, FTS5" in told
-    assert "search 'queue': People" in told
+    assert "search 'queue': Agents" in told
 
 
 @pytest.mark.parametrize("command", ["compact", "backup", "doctor", "demo", "top"])

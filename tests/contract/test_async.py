@@ -72,6 +72,19 @@ def test_every_verb_of_a_queue_is_there_and_is_awaited(name):
     assert asyncio.iscoroutinefunction(getattr(AsyncQueue, name))
 
 
+def test_what_a_queue_says_of_itself_it_says_here_too(path):
+    async def main():
+        async with AsyncQueue(path, "emails") as queue:
+            assert (queue.path, queue.name, queue.type, queue.closed) == (path.resolve(), "emails", None, False)
+            assert not await queue.is_paused()
+            await queue.pause()
+            assert await queue.is_paused()
+        assert queue.closed
+        assert AsyncQueue(":memory:").path is None
+
+    asyncio.run(main())
+
+
 def test_a_lock_is_entered_and_left_without_blocking_the_event_loop(path):
     async def main():
         async with AsyncQueue(path) as one, AsyncQueue(path) as other:

@@ -358,29 +358,34 @@ def test_the_command_serves_a_handler_where_it_was_registered(tmp_path, name):
 
 
 AWAITED = """
-from membox_queue import AsyncQueue
+from membox_queue import AsyncQueue, Item
 
-queue = AsyncQueue("own.db")
+queue = AsyncQueue("own.db", "emails")
 
 @queue.handler
-async def send(to: str) -> None: ...
+async def send(to: str) -> str:
+    return to.upper()
 
-async def plain(item): ...
-
-def odd(item: "Item[complex]"): ...
-from membox_queue import Item
+def odd(item: Item[complex]): ...
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [("send", "must be awaited"), ("plain", "must be awaited"), ("odd", "complex")]
-)
-def test_the_command_says_what_it_cannot_serve(tmp_path, name, text):
+@pytest.mark.parametrize("name", ["queue", "send"])
+def test_the_command_awaits_a_registered_coroutine_function(tmp_path, name):
     (tmp_path / "awaited_app.py").write_text(AWAITED, encoding="utf-8")
-    command = [sys.executable, "-m", "membox_queue", "process", f"awaited_app:{name}", "--db", "x.db"]
+    with Queue(tmp_path / "own.db", "emails") as queue:
+        queue.enqueue({"to": "ann"})
+        command = [sys.executable, "-m", "membox_queue", "process", f"awaited_app:{name}"]
+        subprocess.run(command, check=True, cwd=tmp_path, capture_output=True)
+        assert queue.get(1).result == "ANN"
+
+
+def test_the_command_says_what_it_cannot_serve(tmp_path):
+    (tmp_path / "awaited_app.py").write_text(AWAITED, encoding="utf-8")
+    command = [sys.executable, "-m", "membox_queue", "process", "awaited_app:odd", "--db", "x.db"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert ended.returncode == 1
-    assert text in ended.stderr
+    assert "complex" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
