@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from membox_queue.cli import health, plain, screen
-from membox_queue.cli.mistakes import Mistake
-from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing, must_exist
 from membox_queue.legible import size
 
 
@@ -31,8 +30,7 @@ def backup(
 
 def doctor(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """Look for what is wrong, and say it in words; the exit code is 1 if something is."""
-    if not db.exists():
-        raise Mistake(f"there is no file {db}; name the right one with --db or MEMBOX_QUEUE_DB")
+    must_exist(db)
     findings = health.examine(db, queue)
     verdict = health.verdict(findings)
     if as_json:

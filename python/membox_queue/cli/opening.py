@@ -22,10 +22,15 @@ DEFAULT_DB = Path("memory.db")
 DEFAULT_NAME = "ingest"
 
 
-def existing(db: Path, name: str, **options: Any) -> Queue:
-    """Open a queue that is there; a file that is not there, or that has no queue, is left as it is."""
+def must_exist(db: Path) -> None:
+    """Refuse a file that is not there."""
     if not db.exists():
         raise Mistake(f"there is no file {db}; name the right one with --db or MEMBOX_QUEUE_DB")
+
+
+def existing(db: Path, name: str, **options: Any) -> Queue:
+    """Open a queue that is there; a file that is not there, or that has no queue, is left as it is."""
+    must_exist(db)
     if not _native.has_queue(db):
         raise Mistake(
             f"{db} has no queue in it, and was not changed; name another file with --db or MEMBOX_QUEUE_DB, or put "

@@ -1,7 +1,6 @@
 """Time spans as people type them: `90`, `30s`, `5m`, `2h`, `7d`."""
 
 import re
-from typing import Annotated
 
 import typer
 
@@ -15,6 +14,3 @@ def seconds(typed: str | float) -> float:
     if not found:
         raise typer.BadParameter(f"{typed!r} is no time span; write seconds, or 30s, 5m, 2h, 7d")
     return float(found[1]) * UNITS[found[2]]
-
-
-Span = Annotated[float, typer.Option(parser=seconds, metavar="TIME")]
