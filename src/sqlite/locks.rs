@@ -1008,7 +1008,7 @@ mod tests {
         let place = place();
         let _queue = queue(&place);
         let shm = open_plainly(&with_suffix(&place.path, "-shm"));
-        assert_eq!(writer(&place.path), Writer::Unknown);
+        assert_eq!(writer(&place.path), Writer::Nobody);
         assert!(lock_as_process(&shm, WAL_WRITE_BYTE));
         assert_eq!(writer(&place.path), Writer::ThisProcess);
     }
