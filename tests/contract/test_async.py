@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import inspect
 import math
 import os
 import signal
@@ -69,7 +70,7 @@ VERBS = [
 
 @pytest.mark.parametrize("name", VERBS)
 def test_every_verb_of_a_queue_is_there_and_is_awaited(name):
-    assert asyncio.iscoroutinefunction(getattr(AsyncQueue, name))
+    assert inspect.iscoroutinefunction(getattr(AsyncQueue, name))
 
 
 def test_what_a_queue_says_of_itself_it_says_here_too(path):
