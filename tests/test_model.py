@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,12 +42,15 @@ class Row:
     run_at: int | None
     group: str | None
     key: str | None
+    ceiling: int = CEILING
     status: str = "pending"
     retries: int = 0
     attempt: int = 0
     lease_until: int = 0
     cancelled: bool = False
     gave_up: bool = False
+    orphaned: bool = False
+    """Its holder was killed."""
 
     @property
     def unfinished(self) -> bool:
@@ -62,7 +68,7 @@ class Delivery(RuleBasedStateMachine):
         self.path = Path(self.folder.name) / "memory.db"
         self.now = START
         _native.set_clock(self.now)
-        self.queue = Queue(self.path, durability="normal", lease=LEASE, max_retries=CEILING)
+        self.queue = self.another()
         if self.damage:
             connection = sqlite3.connect(self.path)
             connection.executescript(self.damage)
@@ -70,6 +76,7 @@ class Delivery(RuleBasedStateMachine):
         self.rows: dict[int, Row] = {}
         self.held: list[tuple[Any, int]] = []
         self.paused = False
+        self.crashes = 0
         self.group_limit = group_limit
         self.queue.configure(group_limit=group_limit)
 
@@ -84,18 +91,21 @@ class Delivery(RuleBasedStateMachine):
     def settle_time(self) -> None:
         """What a claim brings in first."""
         for row in self.rows.values():
-            if row.status == "processing" and row.lease_until <= self.now:
+            # A lease that reaches further than it was granted comes from a clock that went back.
+            ahead = row.lease_until > self.now + LEASE * 1000
+            if row.status == "processing" and (row.lease_until <= self.now or ahead or row.orphaned):
                 self.lose(row)
             if row.status == "pending" and row.run_at is not None and row.run_at <= self.now:
                 row.run_at = None
 
     def lose(self, row: Row) -> None:
+        row.orphaned = False
         if row.cancelled:
             row.status = "cancelled"
             return
         row.retries += 1
         row.run_at = None
-        row.status = "failed" if row.retries >= CEILING else "pending"
+        row.status = "failed" if row.retries >= row.ceiling else "pending"
 
     def next_row(self, group: str | None = None) -> Row | None:
         heads = []
@@ -120,16 +130,22 @@ class Delivery(RuleBasedStateMachine):
 
     # What happens
 
-    @rule(priority=st.integers(-1, 2), delay=st.sampled_from([0, 0, 5, 90]), group=groups, key=keys)
-    def enqueue(self, priority: int, delay: int, group: str | None, key: str | None) -> None:
-        id = self.queue.enqueue("x", priority=priority, delay=delay, group=group, key=key)
+    @rule(
+        priority=st.integers(-1, 2),
+        delay=st.sampled_from([0, 0, 5, 90]),
+        group=groups,
+        key=keys,
+        ceiling=st.sampled_from([None, None, 1, 2]),
+    )
+    def enqueue(self, priority: int, delay: int, group: str | None, key: str | None, ceiling: int | None) -> None:
+        id = self.queue.enqueue("x", priority=priority, delay=delay, group=group, key=key, max_retries=ceiling)
         existing = [row.id for row in self.rows.values() if key is not None and row.key == key and row.unfinished]
         if existing:
             assert id == existing[0]
         else:
             assert id not in self.rows
             run_at = self.now + delay * 1000 if delay else None
-            self.rows[id] = Row(id, priority, run_at, group, key)
+            self.rows[id] = Row(id, priority, run_at, group, key, CEILING if ceiling is None else ceiling)
 
     @rule(group=groups)
     def claim(self, group: str | None) -> None:
@@ -137,14 +153,39 @@ class Delivery(RuleBasedStateMachine):
         if self.paused:
             assert item is None
             return
-        self.settle_time()
-        row = self.next_row(group)
+        row = self.take(group)
         assert (item and item.id) == (row and row.id)
         if item is not None and row is not None:
-            row.status, row.attempt, row.cancelled = "processing", row.attempt + 1, False
-            row.lease_until = self.now + LEASE * 1000
             assert (item.attempt, item.retries) == (row.attempt, row.retries)
             self.held.append((item, row.attempt))
+
+    def take(self, group: str | None) -> Row | None:
+        """What a claim does."""
+        self.settle_time()
+        row = self.next_row(group)
+        if row is not None:
+            row.status, row.attempt, row.cancelled = "processing", row.attempt + 1, False
+            row.lease_until = self.now + LEASE * 1000
+        return row
+
+    @precondition(lambda self: self.crashes < 2)
+    @rule(group=groups)
+    def crash(self, group: str | None) -> None:
+        """Another process claims something and is killed with it in hand."""
+        self.crashes += 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid == 0:
+            try:
+                self.another().claim(group=group)
+            finally:
+                os.kill(os.getpid(), signal.SIGKILL)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+        if not self.paused and (row := self.take(group)):
+            row.orphaned = True
+        # One that has just looked for the dead would not look again at once.
+        self.reopen()
 
     def finish(self, index: int, verb: Any) -> Row | None:
         """Ends a claim through `verb`; returns the row when the model says that it takes effect."""
@@ -167,7 +208,7 @@ class Delivery(RuleBasedStateMachine):
     def mark_failed(self, index: int, retry_in: int | None, give_up: bool) -> None:
         if row := self.finish(index, lambda item: self.queue.mark_failed(item, "no", retry_in, give_up)):
             row.retries += 1
-            if retry_in is not None and not give_up and row.retries < CEILING:
+            if retry_in is not None and not give_up and row.retries < row.ceiling:
                 row.status, row.run_at = "pending", self.now + retry_in * 1000 if retry_in else None
             else:
                 row.status, row.gave_up = "failed", give_up
@@ -186,7 +227,7 @@ class Delivery(RuleBasedStateMachine):
         if valid and row is not None:
             row.lease_until = self.now + LEASE * 1000
 
-    @rule(seconds=st.sampled_from([1, 10, 30, 61]))
+    @rule(seconds=st.sampled_from([1, 10, 30, 61, 86_400, -1, -30, -61, -86_400]))
     def advance(self, seconds: int) -> None:
         self.now += seconds * 1000
         _native.set_clock(self.now)
@@ -221,7 +262,7 @@ class Delivery(RuleBasedStateMachine):
         back = [
             row
             for row in failed
-            if row.retries < CEILING
+            if row.retries < row.ceiling
             and (row.key is None or (newest[row.key] == row.id and not self.key_in_use(row.key)))
         ]
         assert self.queue.retry_failed() == len(back)
@@ -243,9 +284,12 @@ class Delivery(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         """Another object on the same file knows the same."""
-        other = Queue(self.path, durability="normal", lease=LEASE, max_retries=CEILING)
+        other = self.another()
         self.queue.close()
         self.queue = other
+
+    def another(self) -> Queue:
+        return Queue(self.path, durability="normal", lease=LEASE, max_retries=CEILING)
 
     @invariant()
     def file_and_model_agree(self) -> None:

@@ -259,21 +259,21 @@ impl Queue {
         let ticked = if attention.ticking { self.tick(tx)? } else { 0 };
         let freed = if attention.freed { self.free_groups(tx)? } else { 0 };
         let due = if attention.due { tx.bring_in_due(self.name(), DUE_AT_A_TIME)? } else { 0 };
+        // Each takes back what it finds before the next one looks: a claim may have more than one reason to end.
+        let revived = self.is_time_to_look_for_dead()? && self.take_back_from_dead(tx)?;
         let mut expired = Vec::new();
         if attention.expired {
             expired = tx.expired(self.name(), self.settings().settings.lease_ms(), EXPIRED_AT_A_TIME)?;
         }
+        self.take_back(tx, &expired)?;
         let ahead = self.look_ahead(tx)?;
+        self.take_back(tx, &ahead)?;
         let unfinished = ticked >= TICKS_AT_A_TIME
             || freed >= FREED_AT_A_TIME
             || due >= DUE_AT_A_TIME
             || expired.len() >= EXPIRED_AT_A_TIME
             || ahead.len() == EXPIRED_AT_A_TIME;
-        let revived = self.is_time_to_look_for_dead()? && self.take_back_from_dead(tx)?;
         let brought_in = due + ticked + freed > 0 || revived || !expired.is_empty() || !ahead.is_empty();
-        for claim in expired.into_iter().chain(ahead) {
-            self.take_back(tx, &claim)?;
-        }
         Ok((brought_in, unfinished))
     }
 

@@ -24,9 +24,7 @@ impl Queue {
             let claims = tx.claims_of(self.name(), holder, CLAIMS_AT_A_TIME)?;
             came_back |= !claims.is_empty();
             let is_all = claims.len() < CLAIMS_AT_A_TIME;
-            for claim in claims {
-                self.take_back(tx, &claim)?;
-            }
+            self.take_back(tx, &claims)?;
             if is_all {
                 tx.remove_holder(self.name(), holder)?;
             }

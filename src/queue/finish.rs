@@ -94,11 +94,15 @@ impl Queue {
         Ok(self.try_to_end(tx, claim, ending)?.unwrap_or(Settled::Lost))
     }
 
-    /// Takes back a claim that this very transaction has found.
-    pub(super) fn take_back(&self, tx: &Tx, claim: &Claimed) -> Result<()> {
-        let ending = Ending::Lost { worker: claim.worker.clone() };
-        let ended = self.try_to_end(tx, claim, ending)?;
-        ended.map(|_| ()).ok_or_else(|| Error::disagreement(format_args!("item {}", claim.fence.id)))
+    /// Takes back claims that this very transaction has found. One may have ended with another: as part of its batch, or
+    /// because its holder is dead. But if none can be ended, they would be found again for ever.
+    pub(super) fn take_back(&self, tx: &Tx, claims: &[Claimed]) -> Result<()> {
+        let mut ended = claims.is_empty();
+        for claim in claims {
+            let ending = Ending::Lost { worker: claim.worker.clone() };
+            ended |= self.try_to_end(tx, claim, ending)?.is_some();
+        }
+        if ended { Ok(()) } else { Err(Error::disagreement(format_args!("item {}", claims[0].fence.id))) }
     }
 
     /// Decides what becomes of a claim and records it, only if its receipt is still good; `None` if it is not. What was
