@@ -61,6 +61,8 @@ class Delivery(RuleBasedStateMachine):
     """A queue and its model. `damage` is SQL that breaks the queue on purpose, to show that it would be noticed."""
 
     damage = ""
+    steps = 0
+    """Of all histories."""
 
     @initialize(group_limit=st.sampled_from([1, 1, 2]))
     def open(self, group_limit: int) -> None:
@@ -295,6 +297,7 @@ class Delivery(RuleBasedStateMachine):
     def file_and_model_agree(self) -> None:
         if not hasattr(self, "queue"):
             return
+        Delivery.steps += 1
         found = {item.id: (item.status, item.retries, item.attempt) for item in self.queue.items(limit=1000)}
         assert found == {row.id: (row.status, row.retries, row.attempt) for row in self.rows.values()}
         counts = self.queue.counts()
@@ -303,9 +306,9 @@ class Delivery(RuleBasedStateMachine):
 
 
 SHORT = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+    max_examples=120, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
 )
-LONG = settings(SHORT, max_examples=1500, stateful_step_count=70)
+LONG = settings(SHORT, max_examples=3000, stateful_step_count=70)
 
 
 def test_random_histories_agree_with_the_model() -> None:
@@ -315,7 +318,9 @@ def test_random_histories_agree_with_the_model() -> None:
 @pytest.mark.proof
 @pytest.mark.timeout(1800)
 def test_many_random_histories_agree_with_the_model() -> None:
+    before = Delivery.steps
     run_state_machine_as_test(Delivery, settings=LONG)
+    assert Delivery.steps - before >= 100_000
 
 
 BUGS = {

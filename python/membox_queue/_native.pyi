@@ -454,7 +454,8 @@ class Queue(Generic[_T]):
 
         With `wait`, blocks up to that long for work, without the GIL; `math.inf` waits for ever. `lease` overrides the
         queue's for this claim. `group` claims from one group only. Expired claims of others are taken back first. A
-        paused queue gives nothing.
+        paused queue gives nothing. An item whose stored content does not match its checksum, or cannot be read, is not
+        given: it comes to rest as failed, and the next one is taken.
         """
     def _claim(
         self,
