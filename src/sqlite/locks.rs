@@ -40,6 +40,8 @@ const PENDING_BYTE: i64 = 0x4000_0000;
 const SIGN_OF_LIFE: i64 = 1 << 62;
 /// The byte of `-shm` that a writer of the WAL holds.
 const WAL_WRITE_BYTE: i64 = 120;
+/// How often the system is asked to give up a lock; it refuses only when it is out of memory.
+const UNLOCK_TRIES: u32 = 10;
 /// A sweep may cost at most this part of a process's time.
 const SWEEP_SHARE: u32 = 10;
 /// Lower descriptors are the standard streams: a stray print must never reach a database.
@@ -234,16 +236,21 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> 
     };
     // SAFETY: for these commands SQLite passes a `struct flock`; the kernel wants `l_pid` zero for OFD locks.
     unsafe {
-        if !has_ofd || LOCKS.is_off() {
-            return libc::fcntl(lock_fd, command, argument);
-        }
         let lock = &mut *argument.cast::<libc::flock>();
-        lock.l_pid = 0;
-        // SQLite unlocks a whole file by an open end; a sign of life is not its to take away.
-        if lock.l_type == libc::F_UNLCK as libc::c_short && lock.l_start == 0 && lock.l_len == 0 {
-            lock.l_len = SIGN_OF_LIFE;
-        }
-        libc::fcntl(lock_fd, command_of_ours, argument)
+        let unlocks = lock.l_type == libc::F_UNLCK as libc::c_short;
+        let command = if !has_ofd || LOCKS.is_off() {
+            command
+        } else {
+            lock.l_pid = 0;
+            // SQLite unlocks a whole file by an open end; a sign of life is not its to take away.
+            if unlocks && lock.l_start == 0 && lock.l_len == 0 {
+                lock.l_len = SIGN_OF_LIFE;
+            }
+            command_of_ours
+        };
+        // SQLite does not look whether a lock was really given up, and would never come back to it.
+        let tries = if unlocks { UNLOCK_TRIES } else { 1 };
+        (0..tries).map(|_| libc::fcntl(lock_fd, command, argument)).find(|code| *code == 0).unwrap_or(-1)
     }
 }
 
