@@ -38,6 +38,8 @@ pub struct Folding {
     connection: Mutex<Option<Connection>>,
     open: Box<dyn Fn() -> Result<Connection> + Send + Sync>,
     is_over: AtomicBool,
+    /// A sync may have failed unseen by the writer.
+    has_failed: AtomicBool,
 }
 
 impl Folding {
@@ -49,6 +51,7 @@ impl Folding {
             connection: Mutex::default(),
             open: Box::new(open),
             is_over: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
         })
     }
 
@@ -72,12 +75,12 @@ impl Folding {
         }
         if pages >= most {
             // What was committed stays committed; a log that could not be folded is tried again at the next commit.
-            let _ = fold(writer);
+            let _ = self.fold(writer);
             self.asked_at.store(0, Ordering::Relaxed);
         } else if pages - self.asked_at.load(Ordering::Relaxed) >= step && !self.is_asked.swap(true, Ordering::SeqCst) {
             self.asked_at.store(pages, Ordering::Relaxed);
             if ask(self).is_err() {
-                let _ = fold(writer);
+                let _ = self.fold(writer);
                 self.is_asked.store(false, Ordering::SeqCst);
             }
         }
@@ -107,15 +110,30 @@ impl Folding {
             *connection = (self.open)().ok();
         }
         if let Some(open) = &*connection
-            && fold(open).is_err()
+            && self.fold(open).is_err()
         {
             connection.take();
         }
     }
-}
 
-fn fold(connection: &Connection) -> Result<()> {
-    Ok(connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?)
+    fn fold(&self, connection: &Connection) -> Result<()> {
+        let folded = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(Error::from);
+        self.note(&folded);
+        folded
+    }
+
+    /// Remembers an I/O error: the system tells a descriptor only once that a sync has failed, so the writer may never
+    /// hear of it.
+    pub fn note<T>(&self, folded: &Result<T>) {
+        if let Err(Error::Io(_)) = folded {
+            self.has_failed.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether there was such an error since the last question.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.swap(false, Ordering::SeqCst)
+    }
 }
 
 /// The thread of this process. A forked child has none: its parent's does not run in it.

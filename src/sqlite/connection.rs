@@ -395,9 +395,12 @@ impl Database {
         {
             locks::check_file(path, self.identity.0, self.identity.1)?;
         }
+        if self.folding.has_failed() {
+            self.give_up_connections(&mut writer);
+        }
         if writer.connection.is_none() {
             let (mut connection, _) = open(&self.place, Making::Existing, &writer.patience, left)?;
-            distrust_log(&connection)?;
+            distrust_log(&connection, self.log_path())?;
             self.folding.watch(&mut connection)?;
             writer.connection = Some(connection);
             writer.flush = Flush::Full;
@@ -448,6 +451,7 @@ impl Database {
             return Err(self.about(Error::Storage("the file is being opened anew after an error; try again".into())));
         };
         let compacted = connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)").map_err(Error::from);
+        self.folding.note(&compacted);
         compacted.map_err(|error| match error {
             Error::Busy(_) => self.about(busy(&self.place, wait.limit)),
             other => self.about(other),
@@ -464,7 +468,9 @@ impl Database {
             // While the thread folds, SQLite would call the log busy and leave it as it is.
             let _alone = self.folding.pause();
             writer.patience.set(Duration::ZERO);
-            connection.query_row(how, [], |_| Ok(())).map_err(Error::from)?;
+            let folded = connection.query_row(how, [], |_| Ok(())).map_err(Error::from);
+            self.folding.note(&folded);
+            folded?;
         }
         Ok(())
     }
@@ -592,8 +598,14 @@ impl Writer {
 }
 
 /// After an I/O error the log may have a hole that only the page cache hides: what is acknowledged next must not stand
-/// behind it. So everything goes to the database, and the log starts anew.
-fn distrust_log(connection: &Connection) -> Result<()> {
+/// behind it. So everything goes to the database, and the log starts anew. Until then a power cut needs the log, whole.
+fn distrust_log(connection: &Connection, log: Option<PathBuf>) -> Result<()> {
+    if let Some(log) = log {
+        run(connection, "BEGIN IMMEDIATE")?;
+        // Nobody writes to the log while the lock is ours.
+        let _guard = Rollback(connection);
+        locks::write_log_again(&log)?;
+    }
     let is_busy: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     if is_busy { Err(Error::Busy("readers keep the log from starting anew".into())) } else { Ok(()) }
 }

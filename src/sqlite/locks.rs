@@ -755,6 +755,11 @@ fn replaced() -> Error {
     )
 }
 
+/// Makes sure that what a log seems to hold is on the disk.
+pub fn write_log_again(log: &Path) -> Result<()> {
+    log::write_again(log).map_err(|error| Error::Io(format!("the log cannot be written again: {error}")))
+}
+
 /// Whether a file has more names than one.
 pub fn is_hard_linked(path: &Path) -> bool {
     look_at_bytes(path.as_os_str().as_bytes()).is_some_and(|found| found.links > 1)

@@ -87,3 +87,7 @@ impl SignOfLife {
         true
     }
 }
+
+pub fn write_log_again(_log: &Path) -> Result<()> {
+    Ok(())
+}

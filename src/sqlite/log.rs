@@ -7,6 +7,9 @@
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use super::locks;
 
@@ -133,6 +136,24 @@ pub unsafe extern "C" fn truncate(fd: c_int, length: libc::off_t) -> c_int {
     }
     // SAFETY: passed on as it came.
     unsafe { libc::ftruncate(fd, length) }
+}
+
+/// Writes a log over itself, and syncs it. After a sync that failed the system takes pages for written that are not, and
+/// the next sync passes over them.
+pub fn write_again(log: &Path) -> std::io::Result<()> {
+    let file = match File::options().read(true).write(true).open(log) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    let (mut piece, mut offset) = (vec![0; MOST], 0);
+    loop {
+        let length = file.read_at(&mut piece, offset)?;
+        if length == 0 {
+            return file.sync_data();
+        }
+        file.write_all_at(&piece[..length], offset)?;
+        offset += length as u64;
+    }
 }
 
 /// Writes out what is held back, if anything. Says whether that went well.
