@@ -37,6 +37,8 @@ class Payload:
     """
 
     def __init__(self, function: Callable[..., Any], shape: Shape | None) -> None:
+        if not inspect.isroutine(function):
+            raise TypeError(f"a handler is made of a function, not {type(function).__qualname__}")
         self.name = function.__name__
         self.signature = inspect.signature(function)
         hints = hints_of(function)

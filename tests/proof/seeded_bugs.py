@@ -67,15 +67,15 @@ BUGS = [
     Bug(
         "deferred BEGIN",
         "src/sqlite/connection.rs",
-        '"BEGIN IMMEDIATE"',
-        '"BEGIN"',
+        'run(writer.connection(), "BEGIN IMMEDIATE")',
+        'run(writer.connection(), "BEGIN")',
         ("tests/test_processes.py", "tests/proof/test_transactions.py"),
     ),
     Bug(
         "OFD locks off",
         "src/sqlite/locks.rs",
-        "if !has_ofd || LOCKS.is_off() {\n            return",
-        "if has_ofd || LOCKS.is_off() {\n            return",
+        "let command = if !has_ofd || LOCKS.is_off() {",
+        "let command = if has_ofd || LOCKS.is_off() {",
         ("tests/same_process/test_two_copies.py",),
     ),
     Bug(

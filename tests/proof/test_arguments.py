@@ -111,7 +111,9 @@ VERBS = [
 MAKERS = [
     name
     for name in membox_queue.__all__
-    if callable(getattr(membox_queue, name)) and not name.startswith("Async") and name not in ("Queue", "Worker")
+    if callable(getattr(membox_queue, name))
+    and not name.startswith("Async")
+    and name not in ("Queue", "Worker", "Handler")
 ]
 
 
