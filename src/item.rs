@@ -1,5 +1,6 @@
 //! The nouns: what is put in, what comes out, and what proves a claim.
 
+use arc_swap::ArcSwapOption;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
@@ -197,11 +198,12 @@ pub struct Receipt {
 }
 
 /// One row, as it was when it was read.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Item {
     pub id: i64,
     pub queue: String,
-    pub content: Content,
+    /// Until whoever has made something else of it forgets it: a large document is not to be held twice.
+    pub content: ArcSwapOption<Content>,
     /// What is wrong with the row, if it cannot be read as what it says it is; the content is then the raw text.
     pub damage: Option<String>,
     pub project: Option<String>,

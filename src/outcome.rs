@@ -19,8 +19,15 @@ pub enum Ending {
     Failed { error: String, retry_in: Option<i64>, give_up: bool },
     /// The holder's lease ran out, or the holder is gone.
     Lost { worker: Option<String> },
-    /// Given back; nothing is counted.
-    Released { delay: i64 },
+    /// Given back; nothing is counted. The reason is only for the history.
+    Released { delay: i64, reason: Option<String> },
+}
+
+impl Ending {
+    /// Given back at once and without a word.
+    pub fn given_back() -> Self {
+        Self::Released { delay: 0, reason: None }
+    }
 }
 
 /// What an item had left when it was claimed.
@@ -77,7 +84,7 @@ impl Settled {
 pub fn decide(ending: Ending, left: &Allowance, now: Now, dice: f64) -> (Verdict, Settled) {
     match ending {
         Ending::Done { result } => (Verdict::Done { result }, Settled::Done),
-        Ending::Released { delay } => {
+        Ending::Released { delay, .. } => {
             let run_at = (delay > 0).then(|| now.plus(delay));
             (Verdict::Pending { run_at, retries: left.retries, error: None }, Settled::Released)
         }
@@ -267,7 +274,7 @@ mod tests {
 
     #[test]
     fn release_counts_nothing() {
-        let (verdict, _) = decide(Ending::Released { delay: 0 }, &left(2, None), NOW, 0.5);
+        let (verdict, _) = decide(Ending::given_back(), &left(2, None), NOW, 0.5);
         assert_eq!(verdict, Verdict::Pending { run_at: None, retries: 2, error: None });
     }
 

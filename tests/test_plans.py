@@ -15,6 +15,7 @@ INDEXES = {
     "next": ["ingest_queue_ready"],
     "next_in_group": ["ingest_queue_front"],
     "next_group": ["ingest_queue_heads", "ingest_queue_working"],
+    "next_batch": ["ingest_queue_ready", "ingest_queue_working"],
     "next_of_batch": ["ingest_queue_group"],
     "rest_of_batch": ["ingest_queue_working"],
     "claim": ["INTEGER PRIMARY KEY"],

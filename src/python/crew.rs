@@ -98,7 +98,7 @@ impl Crew {
         for item in items {
             let is_open = !item.get().held()?.is_settled();
             let ending = if is_open { reason.take() } else { None };
-            endings.push(ending.unwrap_or(Ending::Released { delay: 0 }));
+            endings.push(ending.unwrap_or(Ending::given_back()));
         }
         self.step(py, slot, endings)
     }

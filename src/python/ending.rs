@@ -15,7 +15,7 @@ pub fn of_exception(py: Python<'_>, exception: &Bound<'_, PyAny>) -> PyResult<En
         && let Ok((retry_in, counted)) = later(exception)
     {
         if !counted {
-            return Ok(Ending::Released { delay: retry_in });
+            return Ok(Ending::Released { delay: retry_in, reason: said(exception) });
         }
         return Ok(Ending::Failed { error: reason(exception), retry_in: Some(retry_in), give_up: false });
     }
@@ -25,7 +25,7 @@ pub fn of_exception(py: Python<'_>, exception: &Bound<'_, PyAny>) -> PyResult<En
     if exception.is_instance_of::<PyException>() {
         return Ok(Ending::Failed { error: describe(exception), retry_in: None, give_up: false });
     }
-    Ok(Ending::Released { delay: 0 })
+    Ok(Ending::given_back())
 }
 
 /// When to try again and whether it counts. What a subclass made unreadable is an ordinary failure.
@@ -66,9 +66,13 @@ fn describe(exception: &Bound<'_, PyAny>) -> String {
     }
 }
 
+/// What the handler gave as its reason, if anything.
+fn said(exception: &Bound<'_, PyAny>) -> Option<String> {
+    exception.getattr("reason").and_then(|reason| failure_text(&reason)).ok()
+}
+
 /// What the handler gave as its reason, else what made it raise.
 fn reason(exception: &Bound<'_, PyAny>) -> String {
-    let given = exception.getattr("reason").and_then(|reason| failure_text(&reason));
     let cause = || exception.getattr("__cause__").and_then(|cause| failure_text(&cause));
-    given.or_else(|_| cause()).unwrap_or_else(|_| describe(exception))
+    said(exception).or_else(|| cause().ok()).unwrap_or_else(|| describe(exception))
 }

@@ -66,14 +66,18 @@ impl Item {
         let made = shape.call_method1("decode", (self.raw_content(py)?,))?;
         // Whoever has read it meanwhile has read it as it was stored, and so do all others.
         let _ = self.content.set(py, made.unbind());
+        self.item().content.store(None);
         Ok(())
     }
 
+    /// The content as Python has it, or will have it.
     fn raw_content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match &self.item().content {
-            Content::Text(text) => Ok(PyString::new(py, text).into_any()),
-            Content::Bytes(bytes) => Ok(PyBytes::new(py, bytes).into_any()),
-            Content::Json(value) => to_python(py, value),
+        match self.item().content.load_full().as_deref() {
+            Some(Content::Text(text)) => Ok(PyString::new(py, text).into_any()),
+            Some(Content::Bytes(bytes)) => Ok(PyBytes::new(py, bytes).into_any()),
+            Some(Content::Json(value)) => to_python(py, value),
+            // It is forgotten only once Python has it.
+            None => Ok(self.content.get(py).map_or_else(|| py.None(), |made| made.clone_ref(py)).into_bound(py)),
         }
     }
 
@@ -114,6 +118,7 @@ impl Item {
     #[getter]
     fn content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let made = self.content.get_or_try_init(py, || Ok::<_, PyErr>(self.raw_content(py)?.unbind()))?;
+        self.item().content.store(None);
         Ok(made.bind(py).clone())
     }
 
@@ -319,7 +324,7 @@ impl Item {
         let _ = (kind, traceback);
         let Source::Claimed { held, queue, beat } = &self.source else { return Ok(false) };
         // The dead give nothing back.
-        if exception.is_instance(&exception_class(py, "SimulatedCrash")?)? {
+        if !exception.is_none() && exception.is_instance(&exception_class(py, "SimulatedCrash")?)? {
             py.native(|| *beat.lock() = None);
             return Ok(false);
         }

@@ -184,20 +184,25 @@ impl Queue {
         // The first look has found the first item already, unless something came in since.
         let mut found = if brought_in { None } else { attention.ready };
         let whole_group = match how.from {
-            From::WholeGroup | From::GroupOrOne => tx.next_group(self.name())?,
+            From::WholeGroup => tx.next_group(self.name())?,
+            From::GroupOrOne => match tx.next_batch(self.name())? {
+                Some((id, None)) => {
+                    found = Some(id);
+                    None
+                }
+                Some((_, group)) => group,
+                None => None,
+            },
             From::Queue | From::Group(_) => None,
         };
         let batch = if whole_group.is_some() { Some(draw()?) } else { None };
         let mut items = Vec::new();
         while items.len() < how.limit && self.may_start(tx)? {
             let next = match (&how.from, &whole_group) {
-                (From::Queue, _) => match found.take() {
-                    Some(id) => Some(id),
-                    None => tx.next(self.name())?,
-                },
+                (From::Queue, _) => self.first(tx, found.take())?,
                 (From::Group(group), _) => tx.next_in_group(self.name(), group)?,
                 (From::WholeGroup | From::GroupOrOne, Some(group)) => tx.next_of_batch(self.name(), group)?,
-                (From::GroupOrOne, None) if items.is_empty() => tx.next(self.name())?,
+                (From::GroupOrOne, None) if items.is_empty() => self.first(tx, found.take())?,
                 (From::WholeGroup | From::GroupOrOne, None) => None,
             };
             let Some(id) = next else { break };
@@ -212,6 +217,11 @@ impl Queue {
             unfinished = self.take_back_from_dead(tx)?;
         }
         Ok(Taken { items, unfinished })
+    }
+
+    /// The first claimable item, unless it was found before.
+    fn first(&self, tx: &Tx, found: Option<i64>) -> Result<Option<i64>> {
+        if found.is_some() { Ok(found) } else { tx.next(self.name()) }
     }
 
     /// Claims one item. A row that cannot be read as what it says it is fails at once, with its raw text kept.

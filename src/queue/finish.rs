@@ -4,7 +4,7 @@ use super::claim::Held;
 use super::{Queue, dice};
 use crate::error::{Error, Result};
 use crate::faults::{self, Verb};
-use crate::outcome::{Ending, Settled, Verdict, decide};
+use crate::outcome::{Ending, Settled, Verdict, decide, presentable};
 use crate::sqlite::{Claimed, Note, Tx};
 
 /// How many attempts of an item the history keeps.
@@ -47,7 +47,7 @@ impl Queue {
 
     /// Gives an item back; nothing is counted.
     pub fn release(&self, held: &Held, delay: i64) -> Result<bool> {
-        Ok(self.finish(held, Ending::Released { delay })? != Settled::Lost)
+        Ok(self.finish(held, Ending::Released { delay, reason: None })? != Settled::Lost)
     }
 
     /// Lets the lease end `lease_ms` from now.
@@ -109,6 +109,10 @@ impl Queue {
     /// taken as part of a batch and does not end well gives the rest of the batch back, so that order is kept.
     fn try_to_end(&self, tx: &Tx, claim: &Claimed, ending: Ending) -> Result<Option<Settled>> {
         let was_lost = matches!(ending, Ending::Lost { .. });
+        let reason = match &ending {
+            Ending::Released { reason, .. } => reason.clone().map(presentable),
+            _ => None,
+        };
         let current = self.settings();
         let allowance = current.settings.allowance(claim.retries, claim.max_retries);
         // Only a failure may have to wait for a time that is spread by chance.
@@ -118,7 +122,7 @@ impl Queue {
             Verdict::Done { .. } => (settled.as_str(), None),
             Verdict::Pending { error, .. } if was_lost => (Settled::Lost.as_str(), error.as_deref()),
             Verdict::Failed { error, .. } if was_lost => (Settled::Lost.as_str(), Some(error.as_str())),
-            Verdict::Pending { error, .. } => (settled.as_str(), error.as_deref()),
+            Verdict::Pending { error, .. } => (settled.as_str(), error.as_deref().or(reason.as_deref())),
             Verdict::Failed { error, .. } => (settled.as_str(), Some(error.as_str())),
         };
         if !claim.cancelled && tx.settle(self.name(), &claim.fence, &verdict, claim.worker.as_deref())? {
@@ -157,7 +161,7 @@ impl Queue {
         for later in tx.rest_of_batch(self.name(), group, batch, claim.fence.id)? {
             // Each is on its own now; the first of them must not give the others back once more.
             let alone = Claimed { batch: None, ..later };
-            self.end(tx, &alone, Ending::Released { delay: 0 })?;
+            self.end(tx, &alone, Ending::given_back())?;
         }
         Ok(())
     }

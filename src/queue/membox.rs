@@ -84,7 +84,7 @@ impl Queue {
     fn give_back_everything(&self, tx: &Tx) -> Result<()> {
         while self.take_back_from_dead(tx)? {}
         for claim in tx.in_process(self.name())? {
-            self.end(tx, &claim, Ending::Released { delay: 0 })?;
+            self.end(tx, &claim, Ending::given_back())?;
         }
         Ok(())
     }

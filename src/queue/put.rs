@@ -62,8 +62,9 @@ impl Queue {
         faults::before(&[Verb::Enqueue])?;
         let ids = self.write(|tx| {
             self.refresh_now_and_then(tx)?;
+            let before = self.pending_if_bounded(tx)?;
             let ids = prepared.into_iter().map(|item| self.put(tx, item)).collect::<Result<Vec<_>>>()?;
-            self.check_room(tx)?;
+            self.check_room(tx, before)?;
             Ok(ids)
         })?;
         self.ring();
@@ -103,10 +104,15 @@ impl Queue {
         tx.enqueue(self.name(), row)
     }
 
-    fn check_room(&self, tx: &Tx) -> Result<()> {
-        let Some(limit) = self.settings().settings.max_pending else { return Ok(()) };
+    fn pending_if_bounded(&self, tx: &Tx) -> Result<Option<i64>> {
+        self.settings().settings.max_pending.map(|_| Ok(tx.counts(self.name())?.pending)).transpose()
+    }
+
+    /// Refuses what made a full queue longer; what only found its key there did not.
+    fn check_room(&self, tx: &Tx, before: Option<i64>) -> Result<()> {
+        let (Some(limit), Some(before)) = (self.settings().settings.max_pending, before) else { return Ok(()) };
         let pending = tx.counts(self.name())?.pending;
-        if pending > limit { Err(Error::Full { pending, limit }) } else { Ok(()) }
+        if pending > limit && pending > before { Err(Error::Full { pending, limit }) } else { Ok(()) }
     }
 
     /// Everything that can be refused is refused here, before the lock is taken.

@@ -258,6 +258,13 @@ impl<'a> Tx<'a> {
         self.one(statement!("next_group"), params![queue])
     }
 
+    /// The item that comes first, and its group, if the whole group can be taken.
+    pub fn next_batch(&self, queue: &str) -> Result<Option<(i64, Option<String>)>> {
+        let mut statement = self.connection.prepare_cached(statement!("next_batch"))?;
+        let first = statement.query_row(params![queue], |row| Ok((row.get(0)?, text(row, 1)?)));
+        Ok(first.optional()?)
+    }
+
     pub fn next_of_batch(&self, queue: &str, group: &str) -> Result<Option<i64>> {
         self.one(statement!("next_of_batch"), params![queue, group])
     }

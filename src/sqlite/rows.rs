@@ -1,5 +1,6 @@
 //! Rows as other programs may have left them: no value may make reading one fail.
 
+use arc_swap::ArcSwapOption;
 use rusqlite::Row;
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use serde_json::{Map, Value};
@@ -48,7 +49,7 @@ pub fn read_item(row: &Row) -> rusqlite::Result<Item> {
     Ok(Item {
         id: row.get(0)?,
         queue: text(row, 1)?.unwrap_or_default(),
-        content,
+        content: ArcSwapOption::from_pointee(content),
         damage: unreadable.or(bad_headers),
         project: text(row, 4)?,
         source_path: text(row, 5)?,

@@ -69,6 +69,16 @@ def test_a_paused_queue_gives_nothing_in_any_process_until_it_is_resumed(queue, 
     assert queue.claim().content == "x"
 
 
+def test_a_queue_beyond_its_bound_still_finds_keys(path):
+    with Queue(path) as queue:
+        first = queue.enqueue("one", key="k")
+        queue.enqueue("two")
+    with Queue(path, max_pending=1) as queue:
+        assert queue.enqueue("again", key="k") == first
+        with pytest.raises(QueueFullError):
+            queue.enqueue("three", key="other")
+
+
 def test_a_full_queue_refuses_and_takes_nothing_of_a_batch(path):
     with Queue(path, max_pending=2) as queue:
         queue.enqueue("one")

@@ -106,6 +106,13 @@ def test_retry_later_need_not_count(queue, clock):
     assert (item.status, item.retries, item.error) == ("pending", 0, None)
 
 
+def test_the_reason_of_a_retry_that_does_not_count_stands_in_the_history(queue):
+    queue.enqueue("x")
+    queue.drain(raising(RetryLater(60, count=False, reason="quota")))
+    (attempt,) = queue.history(1)
+    assert (attempt.ending, attempt.error) == ("released", "quota")
+
+
 def test_retry_later_raised_from_an_error_stores_that_error(queue):
     def handler(item):
         raise RetryLater(5) from ConnectionError("refused")

@@ -199,6 +199,13 @@ class TestBatches:
         assert queue.drain(lambda items: handed.append(len(items)), batch="group") == DrainReport(done=6)
         assert sorted(handed) == [1, 1, 1, 3]
 
+    def test_groups_and_items_without_one_come_in_one_order(self, queue):
+        queue.enqueue("later")
+        queue.enqueue("urgent", priority=9)
+        handed = []
+        queue.drain(lambda items: handed.append(items[0].content), batch="group")
+        assert handed == ["urgent", "a1", "b1", "later"]
+
     def test_a_limit_bounds_the_items_of_a_batch(self, queue):
         handed = []
         assert queue.drain(lambda items: handed.append(len(items)), batch="group", limit=2) == DrainReport(done=2)

@@ -191,7 +191,7 @@ impl State {
             Action::Fail(worker) => {
                 next.finish(worker, Ending::Failed { error: "no".into(), retry_in: None, give_up: false }, bug);
             }
-            Action::Release(worker) => next.finish(worker, Ending::Released { delay: 0 }, bug),
+            Action::Release(worker) => next.finish(worker, Ending::given_back(), bug),
             Action::Extend(worker) => next.extend(worker, bug),
             Action::Crash(worker) => next.crash(worker),
             Action::Revive(item) => next.revive(item, bug),

@@ -1,0 +1,7 @@
+-- The first claimable item that has no group, or whose group has nothing in work: its id and its group. ?1 queue
+SELECT id, group_key FROM ingest_queue AS head INDEXED BY ingest_queue_ready
+ WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL AND behind = 0
+   AND (group_key IS NULL
+        OR NOT EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_working
+                        WHERE queue = ?1 AND group_key = head.group_key AND status = 'processing'))
+ ORDER BY priority DESC, id LIMIT 1
