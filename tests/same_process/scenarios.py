@@ -171,7 +171,8 @@ def drain(path: str, copy: str, rounds: int) -> None:
             local.user.close()
             del local.user
 
-    report = queue.drain(handler)
+    # In a file that is harmed what is done comes back for long.
+    report = queue.drain(handler, limit=2 * rounds)
     queue.close()
     say(items=rounds, notes=rounds, done=report.done, lost=report.lost)
 
