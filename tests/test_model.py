@@ -341,6 +341,7 @@ BUGS = {
 @pytest.mark.parametrize("bug", BUGS)
 def test_the_model_notices(bug: str) -> None:
     broken = type("Broken", (Delivery,), {"damage": BUGS[bug]})
-    thorough = settings(SHORT, max_examples=400, phases=(Phase.generate,))
+    # The same histories every time: a bug that is noticed today is noticed tomorrow.
+    thorough = settings(SHORT, max_examples=400, phases=(Phase.generate,), derandomize=True)
     with pytest.raises((AssertionError, ExceptionGroup)):
         run_state_machine_as_test(broken, settings=thorough)
