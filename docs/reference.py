@@ -90,7 +90,7 @@ def public_names() -> dict[str, Module]:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             wanted = ast.literal_eval(node.value)
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("membox_queue."):
-            name = node.module.removeprefix("membox_queue.")
+            name = node.module.removeprefix("membox_queue.").replace(".", "/")
             path = PACKAGE / f"{name}.py"
             module = modules.setdefault(name, Module(path if path.exists() else PACKAGE / f"{name}.pyi"))
             found.update({alias.name: module for alias in node.names})

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from membox_queue._native import BY_CONTENT, Attempt, Item, NewItem, Rate, Retry, Schedule, __version__
-    from membox_queue.aio import AsyncItem, AsyncQueue
+    from membox_queue.aio.item import AsyncItem
+    from membox_queue.aio.queue import AsyncQueue
     from membox_queue.drain import DrainReport
     from membox_queue.errors import (
         ContentError,

@@ -1,11 +1,10 @@
-"""AsyncQueue: the same verbs, awaitable; SQLite never runs in the event loop's thread."""
+"""AsyncQueue: the verbs of `Queue`, each awaited, in threads of their own."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import functools
-import inspect
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -13,26 +12,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from membox_queue import _native
-from membox_queue.drain import LONG_SLICE, DrainReport, Plan, Shift
-from membox_queue.errors import QueueClosedError, QueueError, SimulatedCrash
+from membox_queue.aio.item import AsyncItem, plain
+from membox_queue.aio.lock import AsyncLock
+from membox_queue.aio.loop import Loop
+from membox_queue.aio.waiting import outlast, settled
+from membox_queue.drain import DrainReport, Plan, Shift
+from membox_queue.errors import QueueClosedError, QueueError
 from membox_queue.queue import Opening, Queue, inherited, shape_of, type_in_brackets
 
 if TYPE_CHECKING:
     import builtins
     import types
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
-    from datetime import datetime
     from types import TracebackType
     from typing import Literal, Self, Unpack
 
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from membox_queue.drain import Handler
     from membox_queue.handler import AsyncHandler, AsyncRegister
     from membox_queue.options import EnqueueOptions, QueueOptions, Seconds
 
     C = TypeVarWithDefault("C", default=Any)
-    C_co = TypeVarWithDefault("C_co", default=Any, covariant=True)
     AsyncItemHandler = (
         Callable[["AsyncItem[C]"], Awaitable[object]]
         | Callable[[list["AsyncItem[C]"]], Awaitable[object]]
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     )
 else:
     C = TypeVar("C")
-    C_co = TypeVar("C_co", covariant=True)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,137 +49,8 @@ T = TypeVar("T")
 
 THREADS = 32
 """Verbs of one queue that may be under way at once."""
-LOCK_PAUSE = 0.02
-"""Seconds between two tries for a lock that somebody holds."""
 WAITS = 4096
 """Waits of one queue that may be under way at once."""
-
-
-class AsyncItem(Generic[C_co]):
-    """A claimed item in asyncio; `async with item:` ends the claim as `with item:` does.
-
-    Everything that `Item` knows can be read here too, but for what asks the file: `lost` says what is known so far, and
-    `is_lost`, `is_cancelled`, `check` and `set_progress` are awaited.
-    """
-
-    if TYPE_CHECKING:
-        id: int
-        queue: str
-        project: str | None
-        source_path: str | None
-        doc_date: str | None
-        status: str
-        retries: int
-        error: str | None
-        result: Any
-        priority: int
-        headers: dict[str, Any]
-        group: str | None
-        key: str | None
-        attempt: int
-        worker: str | None
-        max_retries: int | None
-        enqueued_at: datetime
-        started_at: datetime | None
-        finished_at: datetime | None
-        run_at: datetime | None
-        lease_until: datetime | None
-        progress: float | None
-        progress_note: str | None
-
-    def __init__(self, item: _native.Item[C_co], run: Callable[..., Coroutine[Any, Any, Any]]) -> None:
-        self._item = item
-        self._run = run
-        self._is_kept = False
-
-    @property
-    def content(self) -> C_co:
-        """What was enqueued."""
-        return self._item.content
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "cancelled":
-            raise AttributeError(
-                "cancelled would ask the file in the event loop's thread; await item.is_cancelled() instead"
-            )
-        return getattr(self._item, name)
-
-    @property
-    def lost(self) -> bool:
-        """Whether the claim is known to be gone."""
-        return self._item._known_lost
-
-    async def is_lost(self) -> bool:
-        """Whether the claim is gone, asked of the file."""
-        return bool(await self._run(getattr, self._item, "lost"))
-
-    async def is_cancelled(self) -> bool:
-        """Whether the item was cancelled, asked of the file."""
-        return bool(await self._run(getattr, self._item, "cancelled"))
-
-    async def check(self) -> None:
-        """Raise `StaleClaimError` if the claim is gone or the item was cancelled."""
-        await self._run(self._item.check)
-
-    async def set_progress(self, fraction: float, note: str | None = None) -> bool:
-        """Note how far the work is; False when the claim was lost."""
-        return bool(await self._run(self._item.set_progress, fraction, note))
-
-    async def _keep(self) -> None:
-        """Let a native thread renew the claim from now on."""
-        if not self._is_kept:
-            await self._run(self._item.__enter__)
-            self._is_kept = True
-
-    async def __aenter__(self) -> Self:
-        await self._keep()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self._run(self._item.__exit__, kind, error, None)
-
-    def __repr__(self) -> str:
-        return repr(self._item)
-
-
-class AsyncLock:
-    """A named lock in asyncio; entering it raises `QueueBusyError` while somebody else holds it."""
-
-    def __init__(self, queue: AsyncQueue[Any], name: str, ttl: float, wait: float) -> None:
-        self._queue = queue
-        self._make = functools.partial(Queue.lock, name=name, ttl=ttl)
-        self._wait = wait
-        self._lock: _native.Lock | None = None
-
-    async def __aenter__(self) -> Self:
-        lock = await self._queue._call(self._make)
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + self._wait
-        try:
-            while clock() < deadline and not await self._queue._run_in_thread(lock.acquire):
-                await asyncio.sleep(LOCK_PAUSE)
-            if not lock.held:
-                await self._queue._run_in_thread(lock.__enter__)
-        except asyncio.CancelledError:
-            with contextlib.suppress(QueueError):
-                await outlast(self._queue._run_in_thread(lock.release))
-            raise
-        self._lock = lock
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            await self._queue._run_in_thread(lock.__exit__, kind, error, None)
-
-    @property
-    def lost(self) -> bool:
-        """Whether somebody else has taken it over."""
-        return self._lock is not None and self._lock.lost
 
 
 def verb(
@@ -528,161 +398,7 @@ class AsyncQueue(Generic[C]):
             self._loops.discard(loop)
 
 
-class Loop:
-    """Carries out the requests of a shift's slots, each a task of the event loop."""
-
-    def __init__(self, shift: Shift, run_in_thread: Callable[..., Coroutine[Any, Any, Any]]) -> None:
-        self.shift = shift
-        self.run_in_thread = run_in_thread
-        self.watch: asyncio.Future[None] | None = None
-        self.asked_to_stop = asyncio.Event()
-        self.events = asyncio.get_running_loop()
-        # Plain handlers, and the look-out, have threads of their own: they may take long.
-        self.threads = ThreadPoolExecutor(shift.plan.concurrency + 1, thread_name_prefix="membox-queue-handler")
-
-    def stop(self) -> None:
-        """Claim no more; what runs has the grace to end. From any thread."""
-        self.shift.stop()
-        self.events.call_soon_threadsafe(self.asked_to_stop.set)
-
-    async def run(self) -> DrainReport:
-        """Run all slots to their end; whatever ends it, what is held is given back first."""
-        shift = self.shift
-        slots: list[asyncio.Task[None]] = []
-        with shift.tell:
-            try:
-                if not await self.run_in_thread(shift.begin):
-                    return DrainReport(refused=True)
-                if shift.stop_asked:
-                    self.stop()
-                slots += [asyncio.create_task(self.live(slot)) for slot in range(shift.plan.concurrency)]
-                await self.until_done(slots)
-            except SimulatedCrash:
-                shift.working.abandon()
-                raise
-            finally:
-                if shift.crew is not None:
-                    shift.is_closing, shift.was_stopped = True, shift.working.stopped
-                    await outlast(self.give_back(slots))
-                self.threads.shutdown(wait=False)
-        return shift.report()
-
-    async def until_done(self, slots: list[asyncio.Task[None]]) -> None:
-        """Wait for the slots; once the shift is stopped, no longer than the grace."""
-        stop: asyncio.Task[Any] = asyncio.create_task(self.asked_to_stop.wait())
-        running: set[asyncio.Task[Any]] = set(slots)
-        try:
-            while running and not stop.done():
-                done, _ = await asyncio.wait({*running, stop}, return_when=asyncio.FIRST_COMPLETED)
-                running -= done
-                for task in done - {stop}:
-                    task.result()
-            if running:
-                done, _ = await asyncio.wait(running, timeout=self.shift.plan.grace)
-                for task in done:
-                    task.result()
-        finally:
-            stop.cancel()
-
-    async def give_back(self, slots: list[asyncio.Task[None]]) -> None:
-        """Let the slots come to rest, then give back what they held."""
-        self.shift.working.stop()
-        for task in slots:
-            task.cancel()
-        await asyncio.gather(*slots, return_exceptions=True)
-        await self.run_in_thread(self.shift.close)
-
-    async def live(self, slot: int) -> None:
-        """Carry out a slot's requests in this task."""
-        life = self.shift.life(slot)
-        answer: Any = None
-        resume: Callable[[Any], tuple[Any, ...]] = life.send
-        while True:
-            try:
-                request = resume(answer)
-            except StopIteration:
-                return
-            try:
-                answer = await self.carry_out(request)
-                resume = life.send
-            except Exception as error:
-                answer, resume = error, life.throw
-
-    async def carry_out(self, request: tuple[Any, ...]) -> Any:
-        """Do what a slot asks for."""
-        kind = request[0]
-        if kind == "handle":
-            return await self.handle(request[1], request[2])
-        if kind == "call":
-            return await self.run_in_thread(request[1], *request[2])
-        if kind == "wait":
-            return await self.wait(request[1])
-        return await asyncio.sleep(request[1])
-
-    async def handle(self, handler: Handler, argument: Any) -> tuple[Exception | None, Any]:
-        """Call a handler: one that is to be awaited in the event loop, a plain one in a thread."""
-        try:
-            if self.shift.is_async:
-                result = handler(self.wrapped(argument))
-            else:
-                # When we are cancelled the thread goes on by itself; its item is given back, what it says is refused.
-                result = await asyncio.shield(self.events.run_in_executor(self.threads, handler, argument))
-            return None, (await result) if inspect.isawaitable(result) else result
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling() > 0:
-                raise
-            failure = RuntimeError("the handler let a cancellation through that was not meant for it")
-            failure.__cause__ = error
-            return failure, None
-        except Exception as error:
-            return error, None
-
-    def wrapped(self, argument: Any) -> Any:
-        """The items as a coroutine gets them."""
-        if isinstance(argument, list):
-            return [AsyncItem(item, self.run_in_thread) for item in argument]
-        return AsyncItem(argument, self.run_in_thread)
-
-    async def wait(self, slot: int) -> bool:
-        """All idle slots wait behind one look-out."""
-        if self.watch is None or self.watch.done():
-            self.watch = self.events.run_in_executor(self.threads, look_out, self.shift, slot)
-        await asyncio.shield(self.watch)
-        return True
-
-
-def look_out(shift: Shift, slot: int) -> None:
-    """Wait in a thread until it is worth looking again, or the shift is stopped."""
-    while not shift.working.wait(slot, LONG_SLICE):
-        pass
-
-
 def give_back(queue: Queue[Any], items: list[_native.Item[Any]]) -> None:
     """Release items uncounted; the last of a batch first, so that each goes by itself."""
     for item in reversed(items):
         queue.release(item)
-
-
-def plain(argument: Any) -> Any:
-    """What the native module knows."""
-    return argument._item if isinstance(argument, AsyncItem) else argument
-
-
-async def outlast(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
-    """Wait until something is done, however often we are cancelled meanwhile; the caller raises that later."""
-    future = asyncio.ensure_future(work)
-    while not future.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait([future])
-    return future.result()
-
-
-async def settled(future: asyncio.Future[T]) -> T:
-    """Wait for a thread's answer, also when we are cancelled meanwhile: what it did is done, and must be known."""
-    try:
-        return await asyncio.shield(future)
-    except asyncio.CancelledError:
-        with contextlib.suppress(Exception):
-            await outlast(future)
-        raise

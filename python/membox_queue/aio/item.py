@@ -1,0 +1,113 @@
+"""AsyncItem: a claimed item in asyncio."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from datetime import datetime
+    from types import TracebackType
+    from typing import Self
+
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    from membox_queue import _native
+
+    C_co = TypeVarWithDefault("C_co", default=Any, covariant=True)
+else:
+    C_co = TypeVar("C_co", covariant=True)
+
+
+class AsyncItem(Generic[C_co]):
+    """A claimed item in asyncio; `async with item:` ends the claim as `with item:` does.
+
+    Everything that `Item` knows can be read here too, but for what asks the file: `lost` says what is known so far, and
+    `is_lost`, `is_cancelled`, `check` and `set_progress` are awaited.
+    """
+
+    if TYPE_CHECKING:
+        id: int
+        queue: str
+        project: str | None
+        source_path: str | None
+        doc_date: str | None
+        status: str
+        retries: int
+        error: str | None
+        result: Any
+        priority: int
+        headers: dict[str, Any]
+        group: str | None
+        key: str | None
+        attempt: int
+        worker: str | None
+        max_retries: int | None
+        enqueued_at: datetime
+        started_at: datetime | None
+        finished_at: datetime | None
+        run_at: datetime | None
+        lease_until: datetime | None
+        progress: float | None
+        progress_note: str | None
+
+    def __init__(self, item: _native.Item[C_co], run: Callable[..., Coroutine[Any, Any, Any]]) -> None:
+        self._item = item
+        self._run = run
+        self._is_kept = False
+
+    @property
+    def content(self) -> C_co:
+        """What was enqueued."""
+        return self._item.content
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "cancelled":
+            raise AttributeError(
+                "cancelled would ask the file in the event loop's thread; await item.is_cancelled() instead"
+            )
+        return getattr(self._item, name)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the claim is known to be gone."""
+        return self._item._known_lost
+
+    async def is_lost(self) -> bool:
+        """Whether the claim is gone, asked of the file."""
+        return bool(await self._run(getattr, self._item, "lost"))
+
+    async def is_cancelled(self) -> bool:
+        """Whether the item was cancelled, asked of the file."""
+        return bool(await self._run(getattr, self._item, "cancelled"))
+
+    async def check(self) -> None:
+        """Raise `StaleClaimError` if the claim is gone or the item was cancelled."""
+        await self._run(self._item.check)
+
+    async def set_progress(self, fraction: float, note: str | None = None) -> bool:
+        """Note how far the work is; False when the claim was lost."""
+        return bool(await self._run(self._item.set_progress, fraction, note))
+
+    async def _keep(self) -> None:
+        """Let a native thread renew the claim from now on."""
+        if not self._is_kept:
+            await self._run(self._item.__enter__)
+            self._is_kept = True
+
+    async def __aenter__(self) -> Self:
+        await self._keep()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._run(self._item.__exit__, kind, error, None)
+
+    def __repr__(self) -> str:
+        return repr(self._item)
+
+
+def plain(argument: Any) -> Any:
+    """What the native module knows."""
+    return argument._item if isinstance(argument, AsyncItem) else argument
