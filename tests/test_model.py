@@ -149,6 +149,16 @@ class Delivery(RuleBasedStateMachine):
             run_at = self.now + delay * 1000 if delay else None
             self.rows[id] = Row(id, priority, run_at, group, key, CEILING if ceiling is None else ceiling)
 
+    @rule(count=st.integers(1, 4))
+    def enqueue_plain(self, count: int) -> None:
+        """Without it most histories have little to claim."""
+        for id in self.queue.enqueue_many(["x"] * count):
+            self.rows[id] = Row(id, 0, None, None, None)
+
+    @rule()
+    def claim_next(self) -> None:
+        self.claim(None)
+
     @rule(group=groups)
     def claim(self, group: str | None) -> None:
         item = self.queue.claim(group=group)
@@ -232,6 +242,13 @@ class Delivery(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([1, 10, 30, 61, 86_400, -1, -30, -61, -86_400]))
     def advance(self, seconds: int) -> None:
         self.now += seconds * 1000
+        _native.set_clock(self.now)
+
+    @precondition(lambda self: any(row.status == "processing" for row in self.rows.values()))
+    @rule()
+    def outlive(self) -> None:
+        """All leases run out."""
+        self.now = max(row.lease_until for row in self.rows.values() if row.status == "processing")
         _native.set_clock(self.now)
 
     @precondition(lambda self: self.rows)
