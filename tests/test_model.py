@@ -119,7 +119,11 @@ class Delivery(RuleBasedStateMachine):
             room = self.group_limit - sum(mate.status == "processing" for mate in mates)
             if row.group is None or row.id in sorted(mate.id for mate in entered)[: max(0, room)]:
                 heads.append(row)
-        return min(heads, key=lambda row: (-row.priority, row.id), default=None)
+        first = min(heads, key=lambda row: (-row.priority, row.id), default=None)
+        if first is None or first.group is None:
+            return first
+        # Inside a group priority counts nothing, also where several may run at once.
+        return min((row for row in heads if row.group == first.group), key=lambda row: row.id)
 
     def holder(self, index: int) -> tuple[Any, Row | None, bool]:
         item, attempt = self.held[index % len(self.held)]

@@ -16,6 +16,7 @@ INDEXES = {
     "next_in_group": ["ingest_queue_front"],
     "next_group": ["ingest_queue_heads", "ingest_queue_working"],
     "next_batch": ["ingest_queue_ready", "ingest_queue_working"],
+    "group_of": ["INTEGER PRIMARY KEY"],
     "next_of_batch": ["ingest_queue_group"],
     "rest_of_batch": ["ingest_queue_working"],
     "claim": ["INTEGER PRIMARY KEY"],

@@ -603,7 +603,10 @@ impl Queue {
                 return self.shown(py, item);
             }
             if left.is_zero() || token.is_cancelled() {
-                return Err(PyTimeoutError::new_err(format!("item {id} has not ended within {limit:?}")));
+                return Err(PyTimeoutError::new_err(format!(
+                    "item {id} has not ended within {} s",
+                    limit.as_secs_f64()
+                )));
             }
             py.check_signals()?;
             leaving::check(py)?;

@@ -221,7 +221,15 @@ impl Queue {
 
     /// The first claimable item, unless it was found before.
     fn first(&self, tx: &Tx, found: Option<i64>) -> Result<Option<i64>> {
-        if found.is_some() { Ok(found) } else { tx.next(self.name()) }
+        let first = if found.is_some() { found } else { tx.next(self.name())? };
+        // Of a group that may run several at once several stand in front, and priority counts nothing among them.
+        match first {
+            Some(id) if self.settings().settings.group_limit.is_some_and(|limit| limit > 1) => match tx.group_of(id)? {
+                Some(group) => tx.next_in_group(self.name(), &group),
+                None => Ok(first),
+            },
+            _ => Ok(first),
+        }
     }
 
     /// Claims one item. A row that cannot be read as what it says it is fails at once, with its raw text kept.

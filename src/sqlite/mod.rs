@@ -258,6 +258,10 @@ impl<'a> Tx<'a> {
         self.one(statement!("next_group"), params![queue])
     }
 
+    pub fn group_of(&self, id: i64) -> Result<Option<String>> {
+        Ok(self.one::<Option<String>>(statement!("group_of"), params![id])?.flatten())
+    }
+
     /// The item that comes first, and its group, if the whole group can be taken.
     pub fn next_batch(&self, queue: &str) -> Result<Option<(i64, Option<String>)>> {
         let mut statement = self.connection.prepare_cached(statement!("next_batch"))?;

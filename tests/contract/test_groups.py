@@ -103,6 +103,13 @@ def test_rows_written_by_plain_sql_keep_the_rule(path, sql):
         assert (take(queue), queue.claim()) == ("three", None)
 
 
+def test_inside_a_group_that_runs_several_at_once_priority_counts_nothing(path):
+    with Queue(path, group_limit=2) as queue:
+        queue.enqueue_many([NewItem("a1", group="a"), NewItem("a2", group="a", priority=5), NewItem("b", priority=1)])
+        assert [queue.claim().content for _ in range(3)] == ["a1", "a2", "b"]
+        assert queue.claim() is None
+
+
 def test_a_group_may_run_as_many_as_its_limit(path):
     with Queue(path, group_limit=2) as queue:
         queue.enqueue_many(NewItem(str(number), group="a") for number in range(4))

@@ -34,8 +34,8 @@ class Hostile:
 
 
 EXPECTED = (QueueError, ValueError, TypeError, OverflowError, HostileError)
-ALSO = {"enqueue_file": (OSError,)}
-"""It reads a file, and says what the system says."""
+ALSO = {"enqueue_file": (OSError,), "wait": (TimeoutError,)}
+"""One reads a file and says what the system says, one waits for what may not come."""
 
 LEFT_OUT = {
     "work": "stays until it is stopped",
