@@ -154,9 +154,18 @@ pub(super) fn prepared(item: NewItem) -> Prepared {
     Prepared { row, when: item.when, key: item.key }
 }
 
-/// The same content of the same type has the same key.
+/// The same content of the same type has the same key; in an object the order of the names is none of its meaning.
 fn content_key(content: &Stored) -> String {
-    let digest = Sha256::new().chain_update(content.kind).chain_update([0]).chain_update(&content.text).finalize();
+    let sorted = (content.kind == "json").then(|| sorted(&content.text)).flatten();
+    let text = sorted.as_deref().unwrap_or(&content.text);
+    let digest = Sha256::new().chain_update(content.kind).chain_update([0]).chain_update(text).finalize();
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
+}
+
+/// JSON with the names of every object in order.
+fn sorted(json: &str) -> Option<String> {
+    let mut value: serde_json::Value = serde_json::from_str(json).ok()?;
+    value.sort_all_objects();
+    Some(value.to_string())
 }

@@ -79,6 +79,14 @@ def test_by_content_enqueues_the_same_content_once(queue):
     assert pickle.loads(pickle.dumps(BY_CONTENT)) is BY_CONTENT
 
 
+def test_by_content_equal_dicts_are_the_same_whatever_their_order(queue):
+    first = queue.enqueue({"a": 1, "b": [{"c": 2, "d": 0.1}]}, key=BY_CONTENT)
+    assert queue.enqueue({"b": [{"d": 0.1, "c": 2}], "a": 1}, key=BY_CONTENT) == first
+    assert queue.enqueue({"b": [{"d": 0.1, "c": 1}], "a": 2}, key=BY_CONTENT) != first
+    assert queue.enqueue([1, 2], key=BY_CONTENT) != queue.enqueue([2, 1], key=BY_CONTENT)
+    assert list(queue.claim().content) == ["a", "b"]
+
+
 def test_an_item_is_found_by_its_key(queue):
     queue.enqueue("one", key="k")
     queue.mark_done(queue.claim())
