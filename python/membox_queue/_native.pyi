@@ -602,9 +602,10 @@ class Queue(Generic[_T]):
     def stats(self) -> dict[str, Any]:
         """The queue at a glance.
 
-        `counts`, `oldest_pending_age` in seconds (of items that wait for a worker, not for a time), `next_due_at` (a
-        datetime), `groups` with unfinished items, `paused`, `worker_is_alive`, and `worker`: the `pid`, `hostname` and
-        `heartbeat` (a datetime) of who holds the worker lease live, or None.
+        `counts`, `delayed` (how many of the pending wait for a time: a delay or a retry), `oldest_pending_age` in
+        seconds (of items that wait for a worker, not for a time), `next_due_at` (a datetime), `groups` with unfinished
+        items, `paused`, `worker_is_alive`, and `worker`: the `pid`, `hostname` and `heartbeat` (a datetime) of who
+        holds the worker lease live, or None.
         """
     def queues(self) -> dict[str, dict[str, int]]:
         """The counts of every queue of the file that ever had an item, by its name."""

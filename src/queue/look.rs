@@ -27,6 +27,8 @@ pub struct Stats {
     pub oldest_pending_ms: Option<i64>,
     /// When the next delayed item falls due, in milliseconds since 1970.
     pub next_due: Option<i64>,
+    /// How many of the pending items wait for a time that has not come.
+    pub delayed: i64,
     pub groups: usize,
     pub paused: bool,
     /// Who holds the worker lease live.
@@ -36,8 +38,8 @@ pub struct Stats {
 impl Queue {
     pub fn stats(&self) -> Result<Stats> {
         let database = &self.session()?.database;
-        let (oldest, next_due) = database.waiting(self.name())?;
         let now = self.options.clock.now().ms();
+        let (oldest, next_due, delayed) = database.waiting(self.name(), now)?;
         let waited = oldest.as_deref().and_then(parse_ms).map(|enqueued| now.saturating_sub(enqueued).max(0));
         // What has fallen due joins the order only at the next claim, and there may be nobody who claims.
         let overdue = next_due.filter(|due| *due <= now).map(|due| now - due);
@@ -45,6 +47,7 @@ impl Queue {
             counts: self.counts()?,
             oldest_pending_ms: waited.max(overdue),
             next_due,
+            delayed,
             groups: self.group_counts()?.len(),
             paused: self.is_paused()?,
             worker: self.lease_holder(&lease::key(self.name()))?,

@@ -743,10 +743,10 @@ impl Database {
         })
     }
 
-    pub fn waiting(&self, queue: &str) -> Result<(Option<String>, Option<i64>)> {
+    pub fn waiting(&self, queue: &str, now: i64) -> Result<(Option<String>, Option<i64>, i64)> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(statement!("waiting"))?;
-            Ok(statement.query_row(params![queue], |row| Ok((text(row, 0)?, integer(row, 1)?)))?)
+            Ok(statement.query_row(params![queue, now], |row| Ok((text(row, 0)?, integer(row, 1)?, row.get(2)?)))?)
         })
     }
 

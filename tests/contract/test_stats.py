@@ -41,6 +41,21 @@ def test_the_oldest_is_the_one_that_has_waited_longest_for_a_worker(queue, clock
     assert queue.stats()["oldest_pending_age"] == 5
 
 
+def test_delayed_are_those_that_wait_for_a_time(path, queue, clock):
+    with Queue(path, "mail") as mail:
+        mail.enqueue("elsewhere", delay=60)
+    put_off = [NewItem("delayed", delay=600), NewItem("in a group", delay=600, group="g")]
+    first, *_ = queue.enqueue_many([*put_off, "retried", "ready"])
+    queue.mark_failed(queue.claim(), "no", retry_in=30)
+    assert (queue.stats()["delayed"], queue.counts()["pending"]) == (3, 4)
+    clock.advance(30)
+    assert queue.stats()["delayed"] == 2
+    queue.run_now(first)
+    assert queue.stats()["delayed"] == 1
+    clock.advance(600)
+    assert (queue.stats()["delayed"], queue.counts()["pending"]) == (0, 4)
+
+
 @pytest.mark.parametrize("group", [None, "g"])
 def test_who_waits_for_a_retry_waits_for_no_worker(queue, clock, group):
     queue.enqueue("x", group=group)

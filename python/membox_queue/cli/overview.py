@@ -70,7 +70,9 @@ def heading(seen: dict[str, Any]) -> Text:
 
 def counts(seen: dict[str, Any]) -> list[list[str | Text]]:
     """A line for each status."""
-    beside = {"pending": f"oldest waits {duration(age)}" if (age := seen["oldest_pending_age"]) is not None else ""}
+    waits = [f"oldest waits {duration(age)}"] if (age := seen["oldest_pending_age"]) is not None else []
+    waits += [f"{seen['delayed']:,} delayed"] if seen["delayed"] else []
+    beside = {"pending": ", ".join(waits)}
     rows: list[list[str | Text]] = []
     for status, count in seen["counts"].items():
         if count or status in SHOWN:

@@ -1,5 +1,5 @@
--- When the oldest item that waits for a worker was enqueued, and when the next delayed one falls due. Of each priority, and
--- of each group, only the first row is looked at. ?1 queue
+-- When the oldest item that waits for a worker was enqueued, when the next delayed one falls due, and how many wait for a
+-- time that has not come. Of each priority, and of each group, only the first row is looked at. ?1 queue ?2 now in ms
 WITH RECURSIVE
     priorities (priority) AS (
         SELECT max(priority) FROM ingest_queue INDEXED BY ingest_queue_ready
@@ -29,4 +29,6 @@ WITH RECURSIVE
           FROM groups)
 SELECT (SELECT enqueued_at FROM ingest_queue WHERE id = (SELECT min(id) FROM first)),
        (SELECT min(run_at) FROM ingest_queue INDEXED BY ingest_queue_delayed
-         WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL)
+         WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL),
+       (SELECT count(*) FROM ingest_queue INDEXED BY ingest_queue_delayed
+         WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL AND run_at > ?2)
