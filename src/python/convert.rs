@@ -167,7 +167,7 @@ fn advice(value: &Bound<'_, PyAny>) -> &'static str {
     }
 }
 
-fn type_name(value: &Bound<'_, PyAny>) -> String {
+pub fn type_name(value: &Bound<'_, PyAny>) -> String {
     value.get_type().qualname().map_or_else(|_| "value of unknown type".into(), |name| name.to_string())
 }
 
@@ -280,9 +280,9 @@ pub fn count(what: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
 
 /// A count of at least one.
 pub fn positive(what: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
-    match count(what, value)? {
-        0 => Err(PyValueError::new_err(format!("{what} must be at least 1"))),
-        number => Ok(number),
+    match integer(what, value)? {
+        ..1 => Err(PyValueError::new_err(format!("{what} must be at least 1"))),
+        _ => count(what, value),
     }
 }
 

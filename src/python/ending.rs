@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::convert::{duration_ms, utf8_or_escaped};
+use super::convert::{duration_ms, type_name, utf8_or_escaped};
 use super::error::exception_class;
 use crate::outcome::Ending;
 
@@ -51,8 +51,7 @@ fn failure_text(error: &Bound<'_, PyAny>) -> PyResult<String> {
     if error.is_instance_of::<pyo3::exceptions::PyBaseException>() {
         return Ok(describe(error));
     }
-    let given = error.get_type();
-    Err(PyTypeError::new_err(format!("error must be str or an exception, not {given}")))
+    Err(PyTypeError::new_err(format!("error must be str or an exception, not {}", type_name(error))))
 }
 
 /// `ValueError: what it says`, whatever the exception does when it is asked.

@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyGenericAlias, PyString, PyType};
 
 use super::convert::{content, count, date_text, datetime, duration_ms, headers, instant_ms, integer};
-use super::convert::{object_to_python, path_text, text, to_python};
+use super::convert::{object_to_python, path_text, text, to_python, type_name};
 use super::ending;
 use super::error::{exception_class, named};
 use super::leaving::Native;
@@ -91,6 +91,17 @@ impl Item {
             ))),
         }
     }
+}
+
+/// An item as an argument of a verb that needs its claim; an id proves none.
+pub fn claimed<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<&'a Arc<Held>> {
+    let item = item.cast::<Item>().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "item must be an Item that claim() returned, which holds the receipt, not {}",
+            type_name(item)
+        ))
+    })?;
+    item.get().held()
 }
 
 #[pymethods]

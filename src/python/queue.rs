@@ -14,7 +14,7 @@ use super::attempt::Attempt;
 use super::convert::{count, datetime, duration_ms, integer, json, lease_ms, positive, seconds, text};
 use super::crew::Crew;
 use super::ending;
-use super::item::{Details, Item, Unique, group as group_name, new_item};
+use super::item::{Details, Item, Unique, claimed, group as group_name, new_item};
 use super::leaving::{self, Native, Token};
 use super::lock::Lock;
 use super::schedule::Schedule;
@@ -280,8 +280,8 @@ impl Queue {
     }
 
     #[pyo3(signature = (item, result = None))]
-    fn mark_done(&self, py: Python<'_>, item: &Item, result: Arg) -> PyResult<bool> {
-        let held = item.held()?;
+    fn mark_done(&self, py: Python<'_>, item: &Bound<'_, PyAny>, result: Arg) -> PyResult<bool> {
+        let held = claimed(item)?;
         let limit = self.core.settings().settings.max_bytes();
         let result = result.map(|result| json("the result", result, limit)).transpose()?;
         Ok(py.native(|| self.core.mark_done(held, result))?)
@@ -289,11 +289,8 @@ impl Queue {
 
     #[pyo3(signature = (items))]
     fn mark_done_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let items = items
-            .try_iter()?
-            .map(|item| item?.cast_into::<Item>().map_err(PyErr::from))
-            .collect::<PyResult<Vec<_>>>()?;
-        let held = items.iter().map(|item| Ok(&**item.get().held()?)).collect::<PyResult<Vec<&Held>>>()?;
+        let items = items.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let held = items.iter().map(|item| Ok(&**claimed(item)?)).collect::<PyResult<Vec<&Held>>>()?;
         Ok(py.native(|| self.core.mark_done_many(&held))?)
     }
 
@@ -301,28 +298,33 @@ impl Queue {
     fn mark_failed(
         &self,
         py: Python<'_>,
-        item: &Item,
+        item: &Bound<'_, PyAny>,
         error: &Bound<'_, PyAny>,
         retry_in: Arg,
         give_up: bool,
     ) -> PyResult<bool> {
-        let held = item.held()?;
+        let held = claimed(item)?;
         let retry_in = retry_in.map(|delay| duration_ms("retry_in", delay)).transpose()?;
         let ending = ending::of_failure(py, error, retry_in, give_up)?;
         Ok(py.native(|| self.core.finish(held, ending))? != Settled::Lost)
     }
 
     #[pyo3(signature = (item, delay = None), text_signature = "($self, item, delay=0.0)")]
-    fn release(&self, py: Python<'_>, item: &Item, delay: Arg) -> PyResult<bool> {
-        let held = item.held()?;
+    fn release(&self, py: Python<'_>, item: &Bound<'_, PyAny>, delay: Arg) -> PyResult<bool> {
+        let held = claimed(item)?;
         let delay = delay.map_or(Ok(0), |delay| duration_ms("delay", delay))?;
         Ok(py.native(|| self.core.release(held, delay))?)
     }
 
     #[pyo3(signature = (item, seconds))]
-    fn extend(&self, py: Python<'_>, item: &Item, seconds: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let held = item.held()?;
-        let lease_ms = lease_ms("the lease", seconds)?;
+    fn extend(&self, py: Python<'_>, item: &Bound<'_, PyAny>, seconds: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let held = claimed(item)?;
+        let lease_ms = duration_ms("the lease", seconds)?;
+        if lease_ms == 0 {
+            return Err(PyValueError::new_err(
+                "the lease must be longer than a millisecond; release() gives an item back",
+            ));
+        }
         Ok(py.native(|| self.core.extend(held, lease_ms))?)
     }
 

@@ -57,6 +57,11 @@ def test_a_lease_lasts_longer_than_nothing(queue, item, seconds):
     assert queue.get(item.id).lease_until == item.lease_until
 
 
+def test_who_wants_to_end_a_lease_is_told_of_release(queue, item):
+    with pytest.raises(ValueError, match=r"release\(\)"):
+        queue.extend(item, 0)
+
+
 def test_while_the_claim_is_kept_an_extension_only_makes_it_longer(queue, clock):
     queue.enqueue("x")
     with queue.claim(lease=60) as item:

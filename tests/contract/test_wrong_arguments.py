@@ -22,7 +22,7 @@ def record(request):
 def test_only_items_can_be_recorded(queue, record, wrong):
     queue.enqueue("x")
     item = queue.claim()
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=rf"Item that claim\(\) returned.*not {type(wrong).__name__}"):
         record(queue, wrong)
     assert not item.lost
     assert queue.get(1).status == "processing"
