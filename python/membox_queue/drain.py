@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from membox_queue.errors import (
     CorruptDatabaseError,
+    GiveUp,
     NotADatabaseError,
     PayloadTooLargeError,
     QueueBusyError,
     QueueError,
     ReadOnlyError,
+    RetryLater,
     SimulatedCrash,
     StaleClaimError,
     StorageError,
@@ -119,6 +121,7 @@ class Shift:
         self.tell = watcher(plan.progress, queues)
         self.crew: _native.Crew | None = None
         self.stopping: Stopping | None = None
+        self.begun = threading.Event()
         self.stop_asked = False
         self.was_stopped = False
         self.is_closing = False
@@ -236,7 +239,8 @@ class Shift:
         """Record what came of the items and claim the next, in one transaction."""
         crew = self.working
         if raised is not None:
-            logger.info("item %d failed: %s", items[0].id, type(raised).__qualname__, exc_info=raised)
+            level = self.loudness(raised)
+            logger.log(level, "item %d failed: %s", items[0].id, type(raised).__qualname__, exc_info=raised)
             self.complain(raised, items[0], "handler")
             try:
                 step: Step = yield from self.store("finish", items[0], crew.failed, slot, items, raised)
@@ -249,6 +253,11 @@ class Shift:
             logger.warning("the result of item %d is not stored: %s", items[0].id, error)
             step = yield from self.store("finish", items[0], crew.done, slot, [None] * len(items))
         return step
+
+    def loudness(self, raised: Exception) -> int:
+        """The level of a failure in the log: a warning, if nobody is told of it and the handler did not ask for it."""
+        is_told = self.plan.on_error is not None or self.tell
+        return logging.INFO if is_told or isinstance(raised, RetryLater | GiveUp) else logging.WARNING
 
     def store(
         self, phase: str, item: _native.Item | None, verb: Callable[..., Any], *arguments: Any

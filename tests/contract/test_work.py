@@ -337,10 +337,28 @@ def test_what_on_error_raises_itself_is_logged_and_goes_no_further(queue, caplog
 
 def test_failures_are_logged_by_the_packages_logger(queue, caplog):
     queue.enqueue("x")
+    queue.drain(failing)
+    assert [(name, level) for name, level, _ in caplog.record_tuples] == [("membox_queue", logging.WARNING)]
+    assert "LookupError" in caplog.text
+
+
+@pytest.mark.parametrize("told", ["on_error", "progress"])
+def test_a_failure_that_somebody_is_told_of_is_no_warning(queue, caplog, told):
+    queue.enqueue("x")
     with caplog.at_level(logging.INFO, "membox_queue"):
-        queue.drain(failing)
+        queue.drain(failing, **{told: lambda *what: None})
     assert [(name, level) for name, level, _ in caplog.record_tuples] == [("membox_queue", logging.INFO)]
     assert "LookupError" in caplog.text
+
+
+@pytest.mark.parametrize("request_", [RetryLater(30), GiveUp("unreadable")])
+def test_what_the_handler_asks_for_is_no_warning(queue, caplog, request_):
+    def handler(item):
+        raise request_
+
+    queue.enqueue("x")
+    queue.drain(handler)
+    assert not caplog.records
 
 
 def test_without_exclusive_two_may_drain_together(queue, path, background):
