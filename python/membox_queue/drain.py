@@ -420,6 +420,7 @@ def run(shift: Shift) -> DrainReport:
                 shift.close()
             raise
         stopping = shift.stopping = Stopping(shift.working, shift.close, shift.plan.grace, shift.tell.stopping)
+        shift.begun.set()
         if shift.stop_asked:
             stopping.stop()
         try:

@@ -72,13 +72,16 @@ class Worker:
         return self._serve(self._begin(dataclasses.replace(self.plan, stays=False)))
 
     def start(self) -> None:
-        """Serve in a thread of its own; does nothing if it does already."""
+        """Serve in a thread of its own; does nothing if it does already. Raises what keeps it from serving."""
         with self.lock:
             if self.thread is not None and self.thread.is_alive():
                 return
             shift = self._begin_locked(self.plan)
             self.thread = threading.Thread(target=self._keep, args=(shift,), name="membox-queue-worker", daemon=True)
             self.thread.start()
+        shift.begun.wait()
+        if shift.stopping is None:
+            self.stop()
 
     def stop(self) -> DrainReport | None:
         """Claim no more, let what runs end within the grace, and say what was done; None if nothing was running.
@@ -132,6 +135,8 @@ class Worker:
             self.outcome = self._serve(shift)
         except BaseException as error:
             self.outcome = error
+        finally:
+            shift.begun.set()
 
 
 def spawn(

@@ -701,6 +701,17 @@ class TestWorker:
             until(lambda: one.shift is None)
         assert one.stop() == DrainReport(done=1)
 
+    def test_what_keeps_it_from_serving_is_raised_where_it_is_started(self, queues, worker):
+        async def handler(item):
+            """Is never awaited."""
+
+        one = worker({"ingest": handler})
+        with pytest.raises(TypeError, match="AsyncQueue"):
+            one.start()
+        with pytest.raises(ValueError, match="concurrency must be at least 1"):
+            worker({"ingest": nothing}, concurrency=0).start()
+        assert one.stop() is None
+
     def test_it_cannot_run_twice_at_once(self, queues, worker):
         one = worker({"ingest": nothing})
         one.start()
