@@ -117,9 +117,9 @@ def test_a_wait_for_a_lock_can_be_cancelled_and_leaves_it_free(path):
 def test_nothing_touches_the_file_before_the_first_await(tmp_path):
     async def main():
         queue = AsyncQueue(tmp_path / "memory.db")
+        pending = queue.enqueue("x")
+        assert os.listdir(tmp_path) == []
         async with queue:
-            pending = queue.enqueue("x")
-            assert os.listdir(tmp_path) == []
             assert await pending == 1
         assert os.listdir(tmp_path) == ["memory.db"]
 
@@ -131,6 +131,13 @@ def test_a_path_that_cannot_be_opened_is_an_error_at_the_first_await(tmp_path):
     queue = AsyncQueue(tmp_path / "missing" / "memory.db")
     with pytest.raises(FileNotFoundError):
         asyncio.run(queue.pending())
+
+    async def main():
+        async with queue:
+            pytest.fail("it could not be opened")
+
+    with pytest.raises(FileNotFoundError):
+        asyncio.run(main())
 
 
 @in_loop

@@ -327,6 +327,7 @@ class AsyncQueue(Generic[C]):
         self._waits.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
+        await self._opened()
         return self
 
     async def __aexit__(
