@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from membox_queue import _native
 from membox_queue.errors import (
     CorruptDatabaseError,
     GiveUp,
@@ -30,7 +31,6 @@ from membox_queue.stopping import GraceOver, Stopping
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
-    from membox_queue import _native
     from membox_queue.progress import Progress
 
     Handler = Callable[[Any], Any]
@@ -197,7 +197,7 @@ class Shift:
                 step = yield from self.store("claim", None, self.working.next, slot)
                 continue
             _, _, number, items = step
-            raised: Exception | None = None
+            raised: BaseException | None = None
             result: Any = None
             fitting = items
             if shapes[number] is not None:
@@ -206,7 +206,11 @@ class Shift:
                 for item in items:
                     tell(LoopEvent("claimed", item))
             if raised is None:
-                raised, result = yield ("handle", handlers[number], fitting if is_batch else items[0])
+                try:
+                    raised, result = yield ("handle", handlers[number], fitting if is_batch else items[0])
+                except SystemExit as leaving:
+                    yield from self.blame(self.queues[number], items[0], leaving)
+                    raise
             step = yield from self.record(slot, items, raised, results_of(items, fitting, result, self.plan.batch))
             self.count(items, step[0])
             if time.monotonic() - self.tended_at >= TEND_EVERY:
@@ -234,7 +238,7 @@ class Shift:
         return None, items
 
     def record(
-        self, slot: int, items: list[_native.Item], raised: Exception | None, results: list[Any]
+        self, slot: int, items: list[_native.Item], raised: BaseException | None, results: list[Any]
     ) -> Generator[tuple[Any, ...], Any, Step]:
         """Record what came of the items and claim the next, in one transaction."""
         crew = self.working
@@ -254,7 +258,22 @@ class Shift:
             step = yield from self.store("finish", items[0], crew.done, slot, [None] * len(items))
         return step
 
-    def loudness(self, raised: Exception) -> int:
+    def blame(
+        self, queue: _native.Queue, item: _native.Item, leaving: SystemExit
+    ) -> Generator[tuple[Any, ...], Any, None]:
+        """Count it against an item that its handler left the program, as a lost claim is; not the last signal's doing.
+
+        One whose handler always does would otherwise come back for ever, and end every worker.
+        """
+        if self.stopping is not None and self.stopping.signals > 1:
+            return
+        self.working.stop()
+        try:
+            yield from self.store("finish", item, queue.mark_failed, item, leaving, 0.0)
+        except QueueError as failure:
+            leaving.add_note(f"membox_queue could not record it: {failure}")
+
+    def loudness(self, raised: BaseException) -> int:
         """The level of a failure in the log: a warning, if nobody is told of it and the handler did not ask for it."""
         is_told = self.plan.on_error is not None or self.tell
         return logging.INFO if is_told or isinstance(raised, RetryLater | GiveUp) else logging.WARNING
@@ -356,11 +375,13 @@ def results_of(
     return [result] * len(items)
 
 
-def handle(handler: Handler, argument: Any) -> tuple[Exception | None, Any]:
+def handle(handler: Handler, argument: Any) -> tuple[BaseException | None, Any]:
     """Call a plain handler. What only stops the program goes through."""
     try:
         result = handler(argument)
-    except Exception as error:
+    except BaseException as error:
+        if not _native.is_failure(error):
+            raise
         return error, None
     if result is None or type(result) in PLAIN:
         return None, result
@@ -394,7 +415,7 @@ def live(shift: Shift, slot: int) -> None:
                 answer = None
                 pause(shift, request[1])
             resume = life.send
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             answer, resume = error, life.throw
 
 

@@ -167,8 +167,10 @@ class Queue(_native.Queue[T]):
 
         In the main thread SIGINT and SIGTERM end the loop like `stop()`: nothing more is claimed, what runs has
         `grace` seconds to end, what is left then is given back uncounted, and the report says `stopped`. A second
-        signal leaves at once, with everything given back. KeyboardInterrupt and SystemExit raised by a handler give
-        the item back uncounted and propagate. A store that is busy or full is tried again for some seconds.
+        signal leaves at once, with everything given back. KeyboardInterrupt raised by a handler gives the item back
+        uncounted and propagates; so does SystemExit, but it is counted as a lost claim is, so that an item whose
+        handler always leaves the program comes to rest as failed. A store that is busy or full is tried again for some
+        seconds.
         """
         return self._loop(
             handler,

@@ -804,3 +804,36 @@ def test_one_object_serves_one_event_loop_after_another(path):
     assert asyncio.run(queue.enqueue("a")) == 1
     assert asyncio.run(queue.drain(nothing)) == DrainReport(done=1)
     asyncio.run(queue.close())
+
+
+@pytest.mark.parametrize("kind", ["coroutine", "plain"])
+def test_an_item_whose_handler_always_leaves_the_program_comes_to_rest_as_failed(path, kind):
+    async def coroutine(item):
+        raise SystemExit(7)
+
+    def plain(item):
+        raise SystemExit(7)
+
+    async def main():
+        async with AsyncQueue(path) as queue:
+            await queue.drain({"coroutine": coroutine, "plain": plain}[kind])
+
+    with Queue(path) as queue:
+        queue.enqueue("x")
+        for retries in (1, 2, 3):
+            with pytest.raises(SystemExit):
+                asyncio.run(main())
+            assert (queue.get(1).retries, queue.get(1).error) == (retries, "SystemExit: 7")
+        assert queue.get(1).status == "failed"
+
+
+@in_loop
+async def test_the_panic_of_a_rust_extension_is_a_failure_like_any_other(aqueue):
+    panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+
+    async def handler(item):
+        raise panic("index out of bounds")
+
+    async with aqueue as queue:
+        await queue.enqueue_many(["a", "b"])
+        assert await queue.drain(handler) == DrainReport(failed=2)

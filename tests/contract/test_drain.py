@@ -1,6 +1,7 @@
 """drain: claim and handle until nothing is due, then return."""
 
 import logging
+import sys
 from datetime import timedelta
 
 import pytest
@@ -146,11 +147,38 @@ def test_give_up_is_final_whatever_the_policy_allows(path):
         assert queue.retry_failed() == 0
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
-def test_what_stops_the_program_gives_the_item_back_uncounted_and_propagates(queue, stop):
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_an_item_whose_handler_always_leaves_the_program_comes_to_rest_as_failed(queue, concurrency):
     queue.enqueue_many(["a", "b"])
-    with pytest.raises(stop):
-        queue.drain(raising(stop()))
+    for retries in (1, 2, 3):
+        with pytest.raises(SystemExit):
+            queue.drain(lambda item: sys.exit(7) if item.id == 1 else item.content, concurrency=concurrency)
+        assert (queue.get(1).retries, queue.get(1).error) == (retries, "SystemExit: 7")
+        assert not queue.worker_is_alive()
+    assert queue.get(1).status == "failed"
+    assert [attempt.ending for attempt in queue.history(1)] == ["postponed", "postponed", "failed"]
+    queue.drain(lambda item: None)
+    assert (queue.get(2).status, queue.get(2).retries) == ("done", 0)
+
+
+class PanicException(BaseException):
+    """What a handler sees when an extension written in Rust panics."""
+
+    __module__ = "pyo3_runtime"
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_the_panic_of_a_rust_extension_is_a_failure_like_any_other(queue, concurrency):
+    queue.enqueue_many(["a", "b"])
+    report = queue.drain(raising(PanicException("index out of bounds")), concurrency=concurrency)
+    assert report == DrainReport(failed=2)
+    assert queue.get(1).error == "PanicException: index out of bounds"
+
+
+def test_an_interrupt_gives_the_item_back_uncounted_and_propagates(queue):
+    queue.enqueue_many(["a", "b"])
+    with pytest.raises(KeyboardInterrupt):
+        queue.drain(raising(KeyboardInterrupt()))
     item = queue.get(1)
     assert (item.status, item.retries, item.error, item.worker) == ("pending", 0, None, None)
     assert queue.get(2).attempt == 0

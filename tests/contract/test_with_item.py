@@ -35,6 +35,14 @@ def test_what_only_stops_the_program_gives_the_item_back_uncounted(queue, item, 
     assert (after.status, after.retries, after.error) == ("pending", 0, None)
 
 
+def test_the_panic_of_a_rust_extension_is_a_failure(queue, item):
+    panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+    with pytest.raises(panic), item:
+        raise panic("index out of bounds")
+    after = queue.get(item.id)
+    assert (after.status, after.retries, after.error) == ("failed", 1, "PanicException: index out of bounds")
+
+
 def test_retry_later_and_give_up_mean_the_same_as_in_a_handler(queue, item, clock):
     with pytest.raises(RetryLater), item:
         raise RetryLater(30)

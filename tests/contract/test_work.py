@@ -769,7 +769,7 @@ class TestWorker:
         with pytest.raises(SystemExit):
             one.stop()
         assert one.stop() is None
-        assert (ingest.get(1).status, ingest.get(1).retries) == ("pending", 0)
+        assert (ingest.get(1).status, ingest.get(1).retries) == ("pending", 1)
 
     @pytest.mark.parametrize(
         ("handlers", "options", "wrong"),

@@ -7,6 +7,7 @@ import inspect
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from membox_queue import _native
 from membox_queue.aio.item import AsyncItem
 from membox_queue.aio.waiting import outlast
 from membox_queue.drain import LONG_SLICE, DrainReport, Shift
@@ -95,7 +96,7 @@ class Loop:
             try:
                 answer = await self.carry_out(request)
                 resume = life.send
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 answer, resume = error, life.throw
 
     async def carry_out(self, request: tuple[Any, ...]) -> Any:
@@ -109,7 +110,7 @@ class Loop:
             return await self.wait(request[1])
         return await asyncio.sleep(request[1])
 
-    async def handle(self, handler: Handler, argument: Any) -> tuple[Exception | None, Any]:
+    async def handle(self, handler: Handler, argument: Any) -> tuple[BaseException | None, Any]:
         """Call a handler: one that is to be awaited in the event loop, a plain one in a thread."""
         try:
             if self.shift.is_async:
@@ -125,7 +126,9 @@ class Loop:
             failure = RuntimeError("the handler let a cancellation through that was not meant for it")
             failure.__cause__ = error
             return failure, None
-        except Exception as error:
+        except BaseException as error:
+            if not _native.is_failure(error):
+                raise
             return error, None
 
     def wrapped(self, argument: Any) -> Any:
