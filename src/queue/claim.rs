@@ -59,6 +59,8 @@ pub struct Held {
     place: Place,
     lost: Arc<AtomicBool>,
     settled: OnceLock<Settled>,
+    /// Ended over the head of whoever works on it.
+    is_withdrawn: AtomicBool,
     /// Shows other processes that somebody is left who can end the claim.
     sign: Mutex<Option<Arc<SignOfLife>>>,
     generation: u64,
@@ -69,7 +71,8 @@ impl Held {
     /// Set once somebody has learned that the claim is gone.
     pub fn is_known_lost(&self) -> bool {
         // A beat that comes after the claim was ended finds nothing to renew; that is no loss.
-        (self.lost.load(Ordering::SeqCst) && !self.is_settled()) || self.is_inherited()
+        let is_lost = self.lost.load(Ordering::SeqCst) && !self.is_settled();
+        is_lost || self.is_withdrawn.load(Ordering::SeqCst) || self.is_inherited()
     }
 
     /// A claim stays with the process that made it: in a forked child it counts as lost.
@@ -127,6 +130,11 @@ impl Held {
 
     pub(super) fn note_lost(&self) {
         self.lost.store(true, Ordering::SeqCst);
+    }
+
+    /// The loop has given the item back while its handler goes on: to the handler the claim is lost.
+    pub(super) fn withdraw(&self) {
+        self.is_withdrawn.store(true, Ordering::SeqCst);
     }
 }
 
@@ -258,6 +266,7 @@ impl Queue {
             place: self.place.clone(),
             lost: Arc::default(),
             settled: OnceLock::new(),
+            is_withdrawn: AtomicBool::new(false),
             sign: Mutex::new(sign.clone()),
             generation: sqlite::generation(),
             since: Instant::now(),

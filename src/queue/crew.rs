@@ -567,7 +567,10 @@ impl Crew {
             // The last of a batch first, so that each is given back by itself.
             for (held, beat) in items.into_iter().rev().filter(|(held, _)| !held.is_settled()) {
                 match self.queues[queue].release(&held, 0) {
-                    Ok(given_back) => released += usize::from(given_back),
+                    Ok(given_back) => {
+                        held.withdraw();
+                        released += usize::from(given_back);
+                    }
                     Err(error) => {
                         // What could not be given back is kept, so that closing can be tried again.
                         self.state.lock().hands[slot].items.push((held, beat));

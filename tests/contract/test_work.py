@@ -612,6 +612,25 @@ def test_what_runs_when_the_grace_is_over_is_given_back_uncounted(queue, working
     assert queue.get(1).status == "pending"
 
 
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_a_handler_that_goes_on_after_the_grace_learns_that_its_claim_is_gone(queue, working, until, concurrency):
+    queue.enqueue("slow")
+    told = []
+
+    def handler(item):
+        told.append(item.lost)
+        until(lambda: item.lost)
+        with pytest.raises(StaleClaimError):
+            item.check()
+        told.append(queue.mark_done(item))
+
+    future = working(handler, concurrency=concurrency, grace=0.05)
+    until(lambda: told)
+    queue.stop()
+    assert future.result(30) == DrainReport(released=1, stopped=True)
+    until(lambda: told == [False, False])
+
+
 class TestWorker:
     @pytest.fixture
     def queues(self, path):
