@@ -268,6 +268,8 @@ class Shift:
         if self.stopping is not None and self.stopping.signals > 1:
             return
         self.working.stop()
+        logger.warning("the handler of item %d left the program", item.id, exc_info=leaving)
+        self.complain(leaving, item, "handler")
         try:
             yield from self.store("finish", item, queue.mark_failed, item, leaving, 0.0)
         except QueueError as failure:

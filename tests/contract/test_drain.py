@@ -148,7 +148,7 @@ def test_give_up_is_final_whatever_the_policy_allows(path):
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
-def test_an_item_whose_handler_always_leaves_the_program_comes_to_rest_as_failed(queue, concurrency):
+def test_an_item_whose_handler_always_leaves_the_program_comes_to_rest_as_failed(queue, caplog, concurrency):
     queue.enqueue_many(["a", "b"])
     for retries in (1, 2, 3):
         with pytest.raises(SystemExit):
@@ -157,6 +157,7 @@ def test_an_item_whose_handler_always_leaves_the_program_comes_to_rest_as_failed
         assert not queue.worker_is_alive()
     assert queue.get(1).status == "failed"
     assert [attempt.ending for attempt in queue.history(1)] == ["postponed", "postponed", "failed"]
+    assert caplog.text.count("the handler of item 1 left the program") == 3
     queue.drain(lambda item: None)
     assert (queue.get(2).status, queue.get(2).retries) == ("done", 0)
 
