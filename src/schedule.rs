@@ -2,9 +2,11 @@
 
 use std::str::FromStr;
 
-use croner::Cron;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use croner::errors::CronError;
+use croner::{Cron, JobType};
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{Timestamp, Zoned};
 
 use crate::clock::{LATEST_MS, Now};
 use crate::error::{Error, Result};
@@ -43,13 +45,39 @@ impl Timing {
             Timing::Cron { pattern, tz } => {
                 let (cron, tz) = (parse(pattern)?, zone(tz)?);
                 let from = Timestamp::from_millisecond(now.ms().clamp(0, LATEST_MS)).unwrap_or(Timestamp::UNIX_EPOCH);
-                let next = cron
-                    .find_next_occurrence(&from.to_zoned(tz), false)
+                let next = next_match(&cron, &from.to_zoned(tz))
                     .map_err(|error| Error::Invalid(format!("the cron pattern '{pattern}' never comes: {error}")))?;
-                next.timestamp().as_millisecond()
+                next.as_millisecond()
             }
         };
         Ok(next.min(LATEST_MS))
+    }
+}
+
+/// The first moment after another that a pattern fits.
+fn next_match(cron: &Cron, after: &Zoned) -> std::result::Result<Timestamp, CronError> {
+    if cron.determine_job_type() == JobType::IntervalWildcard {
+        return Ok(cron.find_next_occurrence(after, false)?.timestamp());
+    }
+    // A fixed time of day is looked for on the clock face, where no hour is left out: in a time zone croner takes the
+    // hour that is left out for the one it looks for, and ticks once more.
+    let mut face = after.datetime();
+    loop {
+        face = cron.find_next_occurrence(&face, false)?;
+        let shown = first_shown(face, after.time_zone()).ok_or(CronError::InvalidTime)?;
+        if shown > after.timestamp() {
+            return Ok(shown);
+        }
+    }
+}
+
+/// When the clocks of a time zone show this for the first time, or leave it out.
+fn first_shown(face: DateTime, tz: &TimeZone) -> Option<Timestamp> {
+    let ambiguous = tz.to_ambiguous_timestamp(face);
+    let earlier = ambiguous.earlier().ok()?;
+    match ambiguous.offset() {
+        AmbiguousOffset::Gap { .. } => Some(tz.following(earlier).next()?.timestamp()),
+        _ => Some(earlier),
     }
 }
 
@@ -98,6 +126,19 @@ mod tests {
         assert!(spring[1].starts_with("2026-03-30 00:30"), "{spring:?}");
         let autumn = [next(&nightly, "2026-10-24 12:00:00"), next(&nightly, "2026-10-25 00:30:00")];
         assert_eq!(autumn, ["2026-10-25 00:30:00.000", "2026-10-26 01:30:00.000"]);
+    }
+
+    #[test]
+    fn a_time_of_day_outside_the_hour_that_is_left_out_ticks_once_too() {
+        for (pattern, tz, before, expected) in [
+            ("30 1 * * *", "Europe/Berlin", "2026-03-29 00:30:00", "2026-03-29 23:30:00.000"),
+            ("30 23 * * *", "America/Santiago", "2026-09-06 03:30:00", "2026-09-07 02:30:00.000"),
+            ("0 0 * * 1", "Africa/Cairo", "2026-04-22 12:00:00", "2026-04-26 21:00:00.000"),
+            // On 2011-12-30, which Samoa left out, it is made up for at the beginning of the 31st.
+            ("0 12 * * *", "Pacific/Apia", "2011-12-29 22:00:00", "2011-12-30 10:00:00.000"),
+        ] {
+            assert_eq!(next(&cron(pattern, tz), before), expected, "{pattern} in {tz}");
+        }
     }
 
     #[test]

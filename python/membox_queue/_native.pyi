@@ -13,6 +13,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from types import GenericAlias, TracebackType
 from typing import Any, Generic, Literal, Self, TypeAlias, final
+from zoneinfo import ZoneInfo
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -167,9 +168,21 @@ class Schedule:
     def last_id(self) -> int | None:
         """What it enqueued last."""
     @property
-    def group(self) -> str | None: ...
+    def project(self) -> str | None: ...
+    @property
+    def source_path(self) -> str | None: ...
+    @property
+    def doc_date(self) -> str | None: ...
     @property
     def priority(self) -> int: ...
+    @property
+    def max_retries(self) -> int | None: ...
+    @property
+    def headers(self) -> dict[str, Any]: ...
+    @property
+    def group(self) -> str | None: ...
+    @property
+    def key(self) -> str | None: ...
 
 @final
 class Token:
@@ -572,7 +585,7 @@ class Queue(Generic[_T]):
         *,
         cron: str | None = None,
         every: _Seconds | None = None,
-        tz: str = "UTC",
+        tz: str | ZoneInfo = "UTC",
         project: str | None = None,
         source_path: str | os.PathLike[str] | None = None,
         doc_date: str | date | None = None,

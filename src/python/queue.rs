@@ -568,7 +568,7 @@ impl Queue {
         let details =
             Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
         let item = self.read(&details, content)?;
-        let tz = text("tz", tz)?;
+        let tz = zone_name(tz)?;
         let timing = match (text("cron", cron)?, every) {
             (Some(pattern), None) => Timing::Cron { pattern, tz: tz.unwrap_or_else(|| "UTC".into()) },
             (None, Some(every)) if tz.as_deref().is_none_or(|tz| tz == "UTC") => {
@@ -867,6 +867,14 @@ fn check_spawn(queue: &Bound<'_, Queue>, handler: Arg) -> PyResult<()> {
 /// What `spawn=` asks for, once the items are there.
 fn spawn_worker(queue: &Bound<'_, Queue>, handler: Arg) -> PyResult<()> {
     handler.map_or(Ok(()), |handler| queue.call_method1("spawn_worker", (handler,)).map(drop))
+}
+
+/// A time zone by its name, or one of zoneinfo's, which know theirs.
+fn zone_name(tz: Arg) -> PyResult<Option<String>> {
+    match tz.map(|tz| tz.getattr("key")) {
+        Some(Ok(key)) => text("tz", Some(&key)),
+        _ => text("tz", tz),
+    }
 }
 
 /// A time to wait; `inf` means without end.

@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 
-use super::convert::{datetime, stored_to_python};
-use crate::item;
+use super::convert::{datetime, object_to_python, stored_to_python};
+use crate::item::{self, KeyName};
 use crate::schedule::Timing;
 
 #[pyclass(frozen, module = "membox_queue")]
@@ -68,6 +68,40 @@ impl Schedule {
     #[getter]
     fn priority(&self) -> i64 {
         self.0.item.priority
+    }
+
+    #[getter]
+    fn project(&self) -> Option<&str> {
+        self.0.item.project.as_deref()
+    }
+
+    #[getter]
+    fn source_path(&self) -> Option<&str> {
+        self.0.item.source_path.as_deref()
+    }
+
+    #[getter]
+    fn doc_date(&self) -> Option<&str> {
+        self.0.item.doc_date.as_deref()
+    }
+
+    #[getter]
+    fn max_retries(&self) -> Option<u32> {
+        self.0.item.max_retries
+    }
+
+    #[getter]
+    fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let headers = self.0.item.headers.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        object_to_python(py, &headers.unwrap_or_default())
+    }
+
+    #[getter]
+    fn key(&self) -> Option<&str> {
+        match &self.0.item.key.as_ref()?.name {
+            KeyName::Given(name) => Some(name),
+            KeyName::ByContent => None,
+        }
     }
 
     fn __repr__(&self) -> String {

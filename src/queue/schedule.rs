@@ -4,7 +4,7 @@ use super::put::prepared;
 use super::{LONGEST_NAME, Queue};
 use crate::clock::{LATEST_MS, Now};
 use crate::error::{Error, Result};
-use crate::item::{NewItem, Schedule};
+use crate::item::{KeyName, NewItem, Schedule};
 use crate::schedule::Timing;
 use crate::sqlite::Tx;
 
@@ -15,13 +15,16 @@ pub(super) const TICKS_AT_A_TIME: usize = 64;
 
 impl Queue {
     /// Adds a schedule, or gives the one of that name a new shape. One whose timing stays keeps its next tick.
-    pub fn schedule(&self, name: &str, timing: Timing, item: NewItem) -> Result<Schedule> {
+    pub fn schedule(&self, name: &str, timing: Timing, mut item: NewItem) -> Result<Schedule> {
         if name.is_empty() || name.len() > LONGEST_NAME || name.contains('\0') {
             let said = format!("a schedule's name has 1 to {LONGEST_NAME} bytes and no NUL, not {name:?}");
             return Err(Error::Invalid(said));
         }
         timing.check(self.options.clock.now())?;
         let row = self.prepare(item.clone())?.row;
+        if let (Some(key), Some(made)) = (&mut item.key, &row.key) {
+            key.name = KeyName::Given(made.clone());
+        }
         let schedule = self.write(|tx| {
             let known = tx.schedules(self.name())?.into_iter().find(|known| known.name == name);
             let next_at = match &known {

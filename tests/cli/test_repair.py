@@ -106,6 +106,13 @@ def test_pause_and_resume(call, queue):
     assert call("pause", "--queue", "").code == 1
 
 
+def test_a_schedule_of_bytes_is_listed(call, queue):
+    queue.schedule("pulse", b"\xff\x00", every=60, key="pulse")
+    assert "2 bytes" in call("schedule", "list").out
+    (told,) = json.loads(call("schedule", "list", "--json").out)
+    assert (told["content"], told["key"]) == ("/wA=", "pulse")
+
+
 def test_schedule_add_list_and_remove(run, call, queue):
     assert run("schedule", "add", "nightly", "digest", "--cron", "0 3 * * *", "--tz", "Europe/Berlin").code == 0
     assert call("schedule", "add", "pulse", '{"a": 1}', "--as", "json", "--every", "5m", "--key", "pulse").code == 0

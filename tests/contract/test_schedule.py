@@ -4,6 +4,7 @@ import pickle
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from membox_queue import BY_CONTENT, DrainReport, PayloadTooLargeError, Queue, QueueClosedError
@@ -99,6 +100,24 @@ def test_a_time_of_day_ticks_once_on_days_when_the_clocks_change(queue, at, star
     assert ticks(queue, at, start, 3, cron="30 2 * * *", tz="Europe/Berlin") == expected
 
 
+@pytest.mark.parametrize(
+    ("tz", "start", "pattern", "expected"),
+    [
+        ("Europe/Berlin", "2026-03-28 00:00", "30 1 * * *", ["03-28 00:30", "03-29 00:30", "03-29 23:30"]),
+        ("America/New_York", "2026-03-07 06:00", "30 1 * * *", ["03-07 06:30", "03-08 06:30", "03-09 05:30"]),
+        # Midnight is left out, and made up for at one.
+        ("Africa/Cairo", "2026-04-22 12:00", "0 0 * * *", ["04-22 22:00", "04-23 22:00", "04-24 21:00"]),
+        ("Africa/Cairo", "2026-04-22 12:00", "0 18 * * *", ["04-22 16:00", "04-23 16:00", "04-24 15:00"]),
+        # Half an hour is left out.
+        ("Australia/Lord_Howe", "2026-10-02 14:00", "30 1 * * *", ["10-02 15:00", "10-03 15:00", "10-04 14:30"]),
+        # The clocks go from one back to midnight.
+        ("America/Havana", "2026-10-31 12:00", "30 0 * * *", ["11-01 04:30", "11-02 05:30", "11-03 05:30"]),
+    ],
+)
+def test_a_time_of_day_ticks_once_a_day_wherever_the_clocks_change(queue, at, tz, start, pattern, expected):
+    assert ticks(queue, at, start, 3, cron=pattern, tz=tz) == expected
+
+
 @pytest.mark.parametrize("start", ["2026-03-28 23:30", "2026-10-24 23:30"])
 def test_an_hourly_pattern_ticks_every_hour_when_the_clocks_change(queue, at, start):
     hours = ticks(queue, at, start, 4, cron="0 * * * *", tz="Europe/Berlin")
@@ -160,6 +179,8 @@ def test_a_tick_is_an_ordinary_item_with_everything_it_was_given(queue, clock):
     assert (item.enqueued_at, item.run_at) == (clock.now, None)
     (schedule,) = queue.schedules()
     assert (schedule.group, schedule.priority, schedule.content, schedule.last_id) == ("g", 5, b"bytes", item.id)
+    assert (schedule.project, schedule.source_path, schedule.doc_date) == ("p", "/a/b.md", "2026-06-14")
+    assert (schedule.max_retries, schedule.headers, schedule.key) == (1, {"a": [1]}, "k")
     queue.mark_failed(item, "no")
     assert queue.get(item.id).status == "failed"
 
@@ -198,7 +219,8 @@ def test_without_a_key_ticks_pile_up(queue, clock):
 
 
 def test_a_key_may_be_made_from_the_content(queue, clock):
-    queue.schedule("s", {"a": 1}, every=60, key=BY_CONTENT)
+    schedule = queue.schedule("s", {"a": 1}, every=60, key=BY_CONTENT)
+    assert schedule.key == queue.schedules()[0].key
     id = queue.enqueue({"a": 1}, key=BY_CONTENT)
     clock.advance(60)
     assert take(queue) == [{"a": 1}]
@@ -494,6 +516,10 @@ def test_content_beyond_the_limit_is_refused(path):
 
 def test_the_standard_time_zone_may_be_given_with_an_interval(queue):
     assert queue.schedule("s", "x", every=60, tz="UTC").tz == "UTC"
+
+
+def test_a_time_zone_may_be_one_of_zoneinfos(queue):
+    assert queue.schedule("s", "x", cron="0 9 * * *", tz=ZoneInfo("Europe/Berlin")).tz == "Europe/Berlin"
 
 
 def test_schedules_tick_in_memory_too(clock):

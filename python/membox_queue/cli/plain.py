@@ -75,10 +75,11 @@ def attempt_fields(attempt: _native.Attempt) -> dict[str, Any]:
 def schedule_fields(schedule: _native.Schedule) -> dict[str, Any]:
     """One schedule."""
     names = ("name", "content", "cron", "every", "tz", "next_at", "last_at", "last_id", "group", "priority")
-    return {name: getattr(schedule, name) for name in names}
+    others = ("key", "max_retries", "project", "source_path", "doc_date", "headers")
+    return {name: getattr(schedule, name) for name in names + others}
 
 
-def preview(item: _native.Item, width: int) -> str:
+def preview(item: _native.Item | _native.Schedule, width: int) -> str:
     """The first words of an item's content."""
     content = item.content
     if isinstance(content, str):

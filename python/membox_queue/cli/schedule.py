@@ -32,7 +32,7 @@ def list_schedules(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJ
             f"{schedule.cron} {schedule.tz}" if schedule.cron else f"every {duration(schedule.every or 0)}",
             f"in {duration((schedule.next_at - overview.now()).total_seconds())}",
             overview.ago(schedule.last_at) or "never",
-            schedule.content if isinstance(schedule.content, str) else json.dumps(schedule.content),
+            plain.preview(schedule, plain.PREVIEW),
         ]
         for schedule in found
     ]
