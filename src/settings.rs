@@ -112,6 +112,18 @@ impl Settings {
         all
     }
 
+    /// Forgets those that differ from what the file says.
+    pub fn yield_to(&mut self, stored: &Self) {
+        macro_rules! clear {
+            ($($field:ident $name:literal),*) => {
+                $(if stored.$field.is_some() && stored.$field != self.$field {
+                    self.$field = None;
+                })*
+            };
+        }
+        for_each_setting!(clear);
+    }
+
     /// Forgets one by the name of its argument. Says whether there is one of that name.
     pub fn forget(&mut self, wanted: &str) -> bool {
         macro_rules! clear {

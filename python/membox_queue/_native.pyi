@@ -413,8 +413,9 @@ class Queue(Generic[_T]):
     def configure(self, **settings: Any) -> None:
         """Store settings in the file, for all processes and for later; None forgets one.
 
-        The names are those of the settings in `Queue(…)`. Queues that are open take them over at their next claim, and
-        within a second of enqueueing, but for what they were opened with themselves; `group_limit` is the file's alone.
+        The names are those of the settings in `Queue(…)`. Queues that are open, in any process, go by them from their
+        next call on, but for what they were opened with themselves; `group_limit` is the file's alone. A claim keeps
+        the lease it was granted.
         """
     @property
     def closed(self) -> bool: ...
@@ -623,10 +624,13 @@ class Queue(Generic[_T]):
         """The queue at a glance.
 
         `counts`, `delayed` (how many of the pending wait for a time: a delay or a retry), `oldest_pending_age` in
-        seconds (of items that wait for a worker, not for a time), `next_due_at` (a datetime), `groups` with unfinished
-        items, `paused`, `worker_is_alive`, and `worker`: the `pid`, `hostname` and `heartbeat` (a datetime) of who
-        holds the worker lease live, or None.
+        seconds (of items that wait for a worker, not for a time), `next_due_at` (a datetime: the next delayed item,
+        retry, tick of a schedule, or slot of a rate that something waits for), `groups` with unfinished items,
+        `paused`, `worker_is_alive`, and `worker`: the `pid`, `hostname` and `heartbeat` (a datetime) of who holds the
+        worker lease live, or None.
         """
+    def _next_due(self, *, ticks: bool) -> datetime | None:
+        """What `stats` says of it; without ticks, of what waits already. `membox_queue.testing` uses this."""
     def queues(self) -> dict[str, dict[str, int]]:
         """The counts of every queue of the file that ever had an item, by its name."""
     def pause(self) -> bool:

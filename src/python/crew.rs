@@ -10,6 +10,7 @@ use super::convert::json;
 use super::ending;
 use super::item::Item;
 use super::leaving::{self, Native};
+use super::queue::within_limit;
 use crate::outcome::{Ending, Settled};
 use crate::queue::{self, Next, Plan};
 
@@ -75,9 +76,12 @@ impl Crew {
     fn done(&self, py: Python<'_>, slot: usize, results: Vec<Bound<'_, PyAny>>) -> PyResult<Step> {
         // The GIL is released once a step: each release may cost a turn of every other thread. What is too long for the
         // item's own queue is refused there.
-        let limit = self.crew.queues().iter().map(|queue| queue.settings().settings.max_bytes()).max().unwrap_or(0);
+        let queues: Vec<_> = self.crew.queues().iter().collect();
         let read = |result: &Bound<'_, PyAny>| {
-            if result.is_none() { Ok(None) } else { json("the result", result, limit).map(Some) }
+            if result.is_none() {
+                return Ok(None);
+            }
+            within_limit(py, &queues, |limit| json("the result", result, limit)).map(Some)
         };
         let endings = results.iter().map(|result| Ok(Ending::Done { result: read(result)? }));
         let endings = endings.collect::<PyResult<Vec<_>>>()?;

@@ -14,6 +14,7 @@ use super::attempt::Attempt;
 use super::convert::{count, datetime, duration_ms, integer, json, lease_ms, positive, seconds, text};
 use super::crew::Crew;
 use super::ending;
+use super::error::exception_class;
 use super::item::{Details, Item, Unique, claimed, group as group_name, new_item};
 use super::leaving::{self, Native, Token};
 use super::lock::Lock;
@@ -224,11 +225,15 @@ impl Queue {
         {
             return Err(PyTypeError::new_err("enqueue_many takes an iterable of contents; for one use enqueue"));
         }
-        let limit = slf.get().core.settings().settings.max_bytes();
-        let plain = |content: &Bound<'_, PyAny>| slf.get().plain(content);
-        let items = items.try_iter()?.map(|item| new_item(&item?, limit, plain)).collect::<PyResult<Vec<_>>>()?;
+        let (py, queue) = (slf.py(), slf.get());
+        let plain = |content: &Bound<'_, PyAny>| queue.plain(content);
+        let items = items.try_iter()?.map(|item| {
+            let item = item?;
+            within_limit(py, &[&queue.core], |limit| new_item(&item, limit, plain))
+        });
+        let items = items.collect::<PyResult<Vec<_>>>()?;
         check_spawn(slf, spawn)?;
-        let ids = slf.get().put(slf.py(), items, wait)?;
+        let ids = queue.put(py, items, wait)?;
         spawn_worker(slf, spawn)?;
         Ok(ids)
     }
@@ -282,8 +287,8 @@ impl Queue {
     #[pyo3(signature = (item, result = None))]
     fn mark_done(&self, py: Python<'_>, item: &Bound<'_, PyAny>, result: Arg) -> PyResult<bool> {
         let held = claimed(item)?;
-        let limit = self.core.settings().settings.max_bytes();
-        let result = result.map(|result| json("the result", result, limit)).transpose()?;
+        let read = |limit| result.map(|result| json("the result", result, limit)).transpose();
+        let result = within_limit(py, &[&self.core], read)?;
         Ok(py.native(|| self.core.mark_done(held, result))?)
     }
 
@@ -393,6 +398,11 @@ impl Queue {
         dict.set_item("worker_is_alive", stats.worker.is_some())?;
         dict.set_item("worker", stats.worker.map(|worker| worker_dict(py, &worker)).transpose()?)?;
         Ok(dict)
+    }
+
+    #[pyo3(signature = (*, ticks))]
+    fn _next_due<'py>(&self, py: Python<'py>, ticks: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
+        datetime(py, py.native(|| self.core.next_due(ticks))?)
     }
 
     #[pyo3(signature = (*, thorough = true))]
@@ -815,11 +825,9 @@ impl Queue {
     }
 
     fn read(&self, details: &Details<'_, '_>, content: &Bound<'_, PyAny>) -> PyResult<NewItem> {
-        let limit = self.core.settings().settings.max_bytes();
-        match self.plain(content)? {
-            None => details.read(content, limit),
-            Some(plain) => details.read(plain.bind(content.py()), limit),
-        }
+        let plain = self.plain(content)?;
+        let content = plain.as_ref().map_or(content, |plain| plain.bind(content.py()));
+        within_limit(content.py(), &[&self.core], |limit| details.read(content, limit))
     }
 
     /// An item that was only read: in the queue's shape if it fits, else as it is stored.
@@ -856,6 +864,22 @@ impl Queue {
         settings::write(&dict, settings)?;
         Ok(dict)
     }
+}
+
+/// Reads something for one of these queues, no longer than `max_bytes`. A limit that holds no more refuses nobody.
+pub fn within_limit<T>(
+    py: Python<'_>,
+    queues: &[&Arc<queue::Queue>],
+    read: impl Fn(usize) -> PyResult<T>,
+) -> PyResult<T> {
+    let limit = queues.iter().map(|queue| queue.settings().settings.max_bytes()).max().unwrap_or(0);
+    let outcome = read(limit);
+    let Err(error) = &outcome else { return outcome };
+    if !error.is_instance(py, &exception_class(py, "PayloadTooLargeError")?) {
+        return outcome;
+    }
+    let latest = py.native(|| queues.iter().map(|queue| queue.latest_settings().max_bytes()).max().unwrap_or(0));
+    if latest > limit { read(latest) } else { outcome }
 }
 
 /// Refuses a worker that could not begin, before anything is written.

@@ -8,9 +8,10 @@ use crate::error::Result;
 impl Queue {
     /// Brings failed items below their ceiling back to pending; returns how many.
     pub fn retry_failed(&self, max_retries: Option<u32>, delay: i64) -> Result<usize> {
-        // An item without a ceiling of its own has the policy's, else the queue's.
-        let otherwise = self.settings().settings.allowance(0, None).ceiling();
         let count = self.write(|tx| {
+            self.refresh_settings(tx)?;
+            // An item without a ceiling of its own has the policy's, else the queue's.
+            let otherwise = self.settings().settings.allowance(0, None).ceiling();
             let run_at = (delay > 0).then(|| tx.now().plus(delay));
             tx.retry_failed(self.name(), max_retries, otherwise, run_at)
         })?;

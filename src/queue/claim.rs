@@ -184,7 +184,7 @@ impl Queue {
         if attention.ready.is_none() || self.is_time_to_look_ahead(&*self.session()?) {
             attention = tx.attention(self.name(), self.settings().settings.lease_ms(), true)?;
         }
-        self.refresh_settings(attention.settings.as_deref())?;
+        self.take_over(std::mem::take(&mut attention.settings))?;
         if attention.paused {
             return Ok(Taken { items: Vec::new(), unfinished: false });
         }

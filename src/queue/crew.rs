@@ -346,6 +346,9 @@ impl Crew {
     }
 
     fn record(&self, tx: &Tx, queue: &Queue, endings: &[(Arc<Held>, Ending)]) -> Result<Vec<Settled>> {
+        if !endings.is_empty() {
+            queue.refresh_settings(tx)?;
+        }
         // The last of a batch first: one that fails gives the later ones back, and these have endings of their own.
         let mut outcome = Vec::with_capacity(endings.len());
         for (held, ending) in endings.iter().rev() {

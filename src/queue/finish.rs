@@ -8,7 +8,7 @@ use crate::outcome::{Ending, Settled, Verdict, decide, presentable};
 use crate::sqlite::{Claimed, Note, Tx};
 
 /// How many attempts of an item the history keeps.
-const ATTEMPTS_KEPT: i64 = 20;
+pub(super) const ATTEMPTS_KEPT: i64 = 20;
 
 impl Queue {
     /// `false` when the claim was lost; nothing is changed then.
@@ -23,6 +23,7 @@ impl Queue {
         }
         faults::before(&[Verb::Finish])?;
         let settled = self.write(|tx| {
+            self.refresh_settings(tx)?;
             held.iter().map(|one| self.settle(tx, one, Ending::Done { result: None })).collect::<Result<Vec<_>>>()
         })?;
         for (one, settled) in held.iter().zip(&settled) {
@@ -68,7 +69,10 @@ impl Queue {
         self.check_is_ours(held)?;
         self.check_ending(&ending)?;
         faults::before(&[Verb::Finish])?;
-        let settled = self.write(|tx| self.settle(tx, held, ending))?;
+        let settled = self.write(|tx| {
+            self.refresh_settings(tx)?;
+            self.settle(tx, held, ending)
+        })?;
         self.after_settling(held, settled);
         self.tend_beside();
         faults::after(&[Verb::Finish])?;

@@ -1,6 +1,7 @@
 //! Looking without touching: items, counts, failures.
 
 use super::Queue;
+use super::finish::ATTEMPTS_KEPT;
 use crate::clock::parse_ms;
 use crate::error::Result;
 use crate::item::{Attempt, Counts, GroupCounts, Item, Status};
@@ -25,7 +26,7 @@ pub struct Stats {
     pub counts: Counts,
     /// How long the oldest item that waits for a worker has waited, in milliseconds; delayed ones do not.
     pub oldest_pending_ms: Option<i64>,
-    /// When the next delayed item falls due, in milliseconds since 1970.
+    /// See `Queue::next_due`.
     pub next_due: Option<i64>,
     /// How many of the pending items wait for a time that has not come.
     pub delayed: i64,
@@ -39,14 +40,14 @@ impl Queue {
     pub fn stats(&self) -> Result<Stats> {
         let database = &self.session()?.database;
         let now = self.options.clock.now().ms();
-        let (oldest, next_due, delayed) = database.waiting(self.name(), now)?;
+        let (oldest, first_due, delayed) = database.waiting(self.name(), now)?;
         let waited = oldest.as_deref().and_then(parse_ms).map(|enqueued| now.saturating_sub(enqueued).max(0));
         // What has fallen due joins the order only at the next claim, and there may be nobody who claims.
-        let overdue = next_due.filter(|due| *due <= now).map(|due| now - due);
+        let overdue = first_due.filter(|due| *due <= now).map(|due| now - due);
         Ok(Stats {
             counts: self.counts()?,
             oldest_pending_ms: waited.max(overdue),
-            next_due,
+            next_due: self.next_due(true)?,
             delayed,
             groups: self.group_counts()?.len(),
             paused: self.is_paused()?,
@@ -54,9 +55,19 @@ impl Queue {
         })
     }
 
+    /// When the next thing falls due that a worker is wanted for, in milliseconds since 1970: a delayed item, a retry, a
+    /// slot of a rate that something waits for, and, if they are to count, a tick.
+    pub fn next_due(&self, with_ticks: bool) -> Result<Option<i64>> {
+        let (database, now) = (&self.session()?.database, self.options.clock.now());
+        let attention = database.attention(self.name(), now, self.settings().settings.lease_ms())?;
+        self.take_over(attention.settings)?;
+        let slot = if attention.ready.is_some() { self.next_start(now)? } else { None };
+        Ok(database.next_due(self.name(), with_ticks)?.into_iter().chain(slot).min())
+    }
+
     /// How the file and the queue fare; a thorough look reads the whole file.
     pub fn check(&self, thorough: bool) -> Result<Health> {
-        let lease_ms = self.settings().settings.lease_ms();
+        let lease_ms = self.latest_settings().lease_ms();
         self.session()?.database.health(self.name(), self.options.clock.now(), lease_ms, thorough)
     }
 
@@ -107,7 +118,7 @@ impl Queue {
 
     /// How an item's attempts ended, oldest first.
     pub fn history(&self, id: i64) -> Result<Vec<Attempt>> {
-        self.session()?.database.history(self.name(), id)
+        self.session()?.database.history(self.name(), id, ATTEMPTS_KEPT)
     }
 
     /// Unfinished items of each group.

@@ -116,8 +116,6 @@ struct Session {
     looked_for_dead_at: Mutex<Option<Instant>>,
     /// Who claims, for people to read.
     worker_name: Arc<str>,
-    /// When settings were last looked at by an enqueue.
-    refreshed_at: Mutex<Option<Instant>>,
     /// The file knows that this process may claim from the queue.
     is_entered: AtomicBool,
     /// The process it was opened in; see `sqlite::generation`.
@@ -132,7 +130,6 @@ impl Session {
         };
         Ok(Self {
             worker_name,
-            refreshed_at: Mutex::default(),
             is_entered: AtomicBool::new(false),
             database: Database::open(place.clone(), options.patience)?,
             worker_lease: Mutex::default(),

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::Queue;
-use crate::clock::Now;
+use crate::clock::{LATEST_MS, Now};
 use crate::error::{Error, Result};
 use crate::faults::{self, Verb};
 use crate::item::{Key, KeyName, NewItem, OnDuplicate, Stored, When, checksum};
@@ -12,6 +12,7 @@ use crate::sqlite::{NewRow, Statement, Tx};
 /// An item ready to be written once the clock is read.
 pub(super) struct Prepared {
     pub(super) row: NewRow,
+    size: usize,
     when: When,
     key: Option<Key>,
 }
@@ -61,7 +62,8 @@ impl Queue {
         }
         faults::before(&[Verb::Enqueue])?;
         let ids = self.write(|tx| {
-            self.refresh_now_and_then(tx)?;
+            self.refresh_settings(tx)?;
+            self.check_sizes(&prepared)?;
             let before = self.pending_if_bounded(tx)?;
             let ids = prepared.into_iter().map(|item| self.put(tx, item)).collect::<Result<Vec<_>>>()?;
             self.check_room(tx, before)?;
@@ -115,17 +117,39 @@ impl Queue {
         if pending > limit && pending > before { Err(Error::Full { pending, limit }) } else { Ok(()) }
     }
 
+    /// Refuses what a limit of another process's making does not let in any more.
+    fn check_sizes(&self, items: &[Prepared]) -> Result<()> {
+        let limit = self.settings().settings.max_bytes();
+        match items.iter().find(|item| item.size > limit) {
+            Some(item) => Err(Error::TooLarge { size: item.size, limit }),
+            None => Ok(()),
+        }
+    }
+
     /// Everything that can be refused is refused here, before the lock is taken.
     pub(super) fn prepare(&self, item: NewItem) -> Result<Prepared> {
-        self.check_size(item.content.size)?;
-        self.check_size(item.headers.as_ref().map_or(0, String::len))?;
+        self.check_size(size(&item))?;
+        if let When::After(delay) = item.when
+            && self.options.clock.now().ms().saturating_add(delay) > LATEST_MS
+        {
+            return Err(Error::Invalid(format!("a delay of {} seconds reaches beyond the year 9999", delay / 1000)));
+        }
         Ok(prepared(item))
     }
 
     pub(super) fn check_size(&self, size: usize) -> Result<()> {
-        let limit = self.settings().settings.max_bytes();
+        if size <= self.settings().settings.max_bytes() {
+            return Ok(());
+        }
+        // Nobody is refused by a limit that holds no more.
+        let limit = self.latest_settings().max_bytes();
         if size > limit { Err(Error::TooLarge { size, limit }) } else { Ok(()) }
     }
+}
+
+/// What `max_bytes` is compared with.
+fn size(item: &NewItem) -> usize {
+    item.content.size.max(item.headers.as_ref().map_or(0, String::len))
 }
 
 /// An item that was found acceptable before.
@@ -134,6 +158,7 @@ pub(super) fn prepared(item: NewItem) -> Prepared {
         KeyName::Given(name) => name.clone(),
         KeyName::ByContent => content_key(&item.content),
     });
+    let size = size(&item);
     let headers = item.headers.as_ref().map(String::as_bytes);
     let checksum = checksum(item.content.text.as_bytes(), item.content.kind.as_bytes(), headers);
     let row = NewRow {
@@ -151,7 +176,7 @@ pub(super) fn prepared(item: NewItem) -> Prepared {
         key_until: None,
         checksum: Some(checksum),
     };
-    Prepared { row, when: item.when, key: item.key }
+    Prepared { row, size, when: item.when, key: item.key }
 }
 
 /// The same content of the same type has the same key; in an object the order of the names is none of its meaning.

@@ -57,6 +57,7 @@ impl Queue {
     }
 
     fn tidy(&self, tx: &Tx) -> Result<bool> {
+        self.refresh_settings(tx)?;
         let current = self.settings();
         let settings = &current.settings;
         let mut removed = 0;

@@ -1,19 +1,14 @@
 //! Settings of a queue: what is stored for all processes, and what holds for this object.
 
-use std::time::{Duration, Instant};
-
 use super::Queue;
 use crate::error::{Error, Result};
 use crate::settings::Settings;
-use crate::sqlite::Tx;
+use crate::sqlite::{StoredSettings, Tx};
 
-/// How often those who only enqueue look at the settings.
-const REFRESH_EVERY: Duration = Duration::from_secs(1);
-
-/// What holds for an object now, and the stored text it was made from.
+/// What holds for an object now, and what was stored when that was found out.
 #[derive(Default)]
 pub struct Current {
-    stored: Option<String>,
+    stored: StoredSettings,
     pub settings: Settings,
 }
 
@@ -23,66 +18,69 @@ impl Queue {
         self.current.load()
     }
 
-    /// What this object was opened with, less what was configured since.
+    /// What this object was opened with, less what was configured since: what opens the same queue once more.
     pub fn given(&self) -> Settings {
-        Settings::clone(&self.given.load())
+        let mut given = Settings::clone(&self.given.load());
+        // A closed queue tells what it knew last.
+        if let Ok(stored) = self.reread_settings() {
+            given.yield_to(&stored);
+        }
+        given
     }
 
     /// Reads what the file says, and refuses arguments that differ from it.
     pub(super) fn read_settings(&self) -> Result<()> {
         let given = self.given.load();
-        let stored = self.stored_settings()?;
+        let stored = self.reread_settings()?;
         given.check_against(&stored, self.name())?;
         match (given.group_limit, stored.group_limit) {
             // It is enforced in the file, so whoever gives one stores it; somebody else may have been first.
-            (Some(wanted), None) if wanted != 1 => self.write(|tx| {
-                let group_limit = read_limit(tx.setting(&self.group_limit_key())?);
-                given.check_against(&Settings { group_limit, ..Settings::default() }, self.name())?;
-                self.store_group_limit(tx, Some(wanted))
-            }),
+            (Some(wanted), None) if wanted != 1 => {
+                self.write(|tx| {
+                    let group_limit = parse(&tx.settings(self.name())?)?.group_limit;
+                    given.check_against(&Settings { group_limit, ..Settings::default() }, self.name())?;
+                    self.store_group_limit(tx, Some(wanted))
+                })?;
+                self.reread_settings().map(drop)
+            }
             _ => Ok(()),
         }
     }
 
     /// Reads what the file says; it holds where this object was given nothing.
-    pub(super) fn stored_settings(&self) -> Result<Settings> {
-        let database = &self.session()?.database;
-        let text = database.setting(&self.settings_key())?;
-        let mut stored = Settings::parse(text.as_deref())?;
-        stored.group_limit = read_limit(database.setting(&self.group_limit_key())?);
-        self.current.store(Current { stored: text, settings: self.given.load().or(&stored) }.into());
-        Ok(stored)
+    fn reread_settings(&self) -> Result<Settings> {
+        let stored = self.session()?.database.settings(self.name())?;
+        let settings = parse(&stored)?;
+        self.hold_to(stored, &settings);
+        Ok(settings)
     }
 
     /// What holds now, read from the file if it can be.
     pub fn latest_settings(&self) -> Settings {
         // A closed queue tells what it knew last.
-        let _ = self.stored_settings();
+        let _ = self.reread_settings();
         self.settings().settings.clone()
     }
 
-    /// Takes over, about once a second, what others have stored: for those who only enqueue.
-    pub(super) fn refresh_now_and_then(&self, tx: &Tx) -> Result<()> {
-        let session = self.session()?;
-        let mut last = session.refreshed_at.lock();
-        if last.is_some_and(|time| time.elapsed() < REFRESH_EVERY) {
-            return Ok(());
-        }
-        *last = Some(Instant::now());
-        drop(last);
-        self.refresh_settings(tx.setting(&self.settings_key())?.as_deref())
+    /// Takes over what another process has stored meanwhile, before anything is decided by it.
+    pub(super) fn refresh_settings(&self, tx: &Tx) -> Result<()> {
+        self.take_over(tx.settings(self.name())?)
     }
 
-    /// Takes over what another process has stored meanwhile. What this object was opened with stays.
-    pub(super) fn refresh_settings(&self, text: Option<&str>) -> Result<()> {
-        let current = self.settings();
-        if current.stored.as_deref() == text {
+    pub(super) fn take_over(&self, stored: StoredSettings) -> Result<()> {
+        if self.settings().stored == stored {
             return Ok(());
         }
-        let mut stored = Settings::parse(text)?;
-        stored.group_limit = current.settings.group_limit;
-        self.current.store(Current { stored: text.map(str::to_owned), settings: self.given.load().or(&stored) }.into());
+        let settings = parse(&stored)?;
+        self.hold_to(stored, &settings);
         Ok(())
+    }
+
+    /// What this object was opened with stays, but for the limit of groups, which is the file's alone.
+    fn hold_to(&self, stored: StoredSettings, read: &Settings) {
+        let given = self.given.load();
+        let group_limit = read.group_limit.or(given.group_limit.filter(|limit| *limit == 1));
+        self.current.store(Current { stored, settings: Settings { group_limit, ..given.or(read) } }.into());
     }
 
     /// Stores settings in the file, for all processes and for later: those in `set`, and forgets those named in `forgotten`.
@@ -95,9 +93,8 @@ impl Queue {
             }
         }
         self.write(|tx| {
-            let before = Settings::parse(tx.setting(&self.settings_key())?.as_deref())?;
+            let before = parse(&tx.settings(self.name())?)?;
             let mut stored = set.or(&before);
-            stored.group_limit = set.group_limit.or(read_limit(tx.setting(&self.group_limit_key())?));
             for name in forgotten {
                 stored.forget(name);
             }
@@ -109,15 +106,15 @@ impl Queue {
         })?;
         self.given.store(given.into());
         // What others have stored against an argument of this object is no reason to refuse: it is written by now.
-        self.stored_settings()?;
+        self.reread_settings()?;
         // Those who wait may find that more is allowed now.
         self.ring();
         Ok(())
     }
 
     fn store_group_limit(&self, tx: &Tx, limit: Option<u32>) -> Result<()> {
-        let key = self.group_limit_key();
-        if read_limit(tx.setting(&key)?) == limit {
+        let key = format!("group_limit:{}", self.name());
+        if parse(&tx.settings(self.name())?)?.group_limit == limit {
             return Ok(());
         }
         match limit {
@@ -130,12 +127,9 @@ impl Queue {
     fn settings_key(&self) -> String {
         format!("settings:{}", self.name())
     }
-
-    fn group_limit_key(&self) -> String {
-        format!("group_limit:{}", self.name())
-    }
 }
 
-fn read_limit(stored: Option<String>) -> Option<u32> {
-    stored.and_then(|text| text.parse().ok())
+fn parse(stored: &StoredSettings) -> Result<Settings> {
+    let group_limit = stored.group_limit.as_ref().and_then(|text| text.parse().ok());
+    Ok(Settings { group_limit, ..Settings::parse(stored.text.as_deref())? })
 }

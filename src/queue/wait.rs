@@ -126,7 +126,7 @@ impl Queue {
         let session = self.session()?;
         let now = self.options.clock.now();
         let attention = session.database.attention(self.name(), now, self.settings().settings.lease_ms())?;
-        self.refresh_settings(attention.settings.as_deref())?;
+        self.take_over(attention.settings)?;
         if attention.paused {
             return Ok(Outlook { promising: false, by_itself: None });
         }

@@ -185,8 +185,14 @@ pub struct Attention {
     /// A group's rate allows it to go on.
     pub freed: bool,
     pub paused: bool,
-    /// The queue's settings as the file has them.
-    pub settings: Option<String>,
+    pub settings: StoredSettings,
+}
+
+/// A queue's settings as the file has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredSettings {
+    pub text: Option<String>,
+    pub group_limit: Option<String>,
 }
 
 /// Which items a page shows.
@@ -590,7 +596,7 @@ impl<'a> Tx<'a> {
     }
 
     pub fn next_due(&self, queue: &str) -> Result<Option<i64>> {
-        Ok(self.one::<Option<i64>>(statement!("next_due"), params![queue])?.flatten())
+        next_due(self.connection, queue, true)
     }
 
     pub fn set_progress(&self, queue: &str, receipt: Receipt, fraction: f64, note: Option<&str>) -> Result<bool> {
@@ -608,6 +614,10 @@ impl<'a> Tx<'a> {
 
     pub fn setting(&self, key: &str) -> Result<Option<String>> {
         self.one(statement!("setting"), params![key])
+    }
+
+    pub fn settings(&self, queue: &str) -> Result<StoredSettings> {
+        settings(self.connection, queue)
     }
 
     pub fn set_setting(&self, key: &str, value: &str) -> Result<()> {
@@ -675,10 +685,10 @@ impl Database {
         })
     }
 
-    pub fn history(&self, queue: &str, id: i64) -> Result<Vec<Attempt>> {
+    pub fn history(&self, queue: &str, id: i64, most: i64) -> Result<Vec<Attempt>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(statement!("history"))?;
-            let rows = statement.query_map(params![id, queue], |row| {
+            let rows = statement.query_map(params![id, queue, most], |row| {
                 Ok(Attempt {
                     attempt: integer(row, 0)?.unwrap_or(0),
                     ending: text(row, 1)?.unwrap_or_default(),
@@ -729,6 +739,11 @@ impl Database {
         })
     }
 
+    /// When the next thing falls due that a worker is wanted for.
+    pub fn next_due(&self, queue: &str, with_ticks: bool) -> Result<Option<i64>> {
+        self.read(|connection| next_due(connection, queue, with_ticks))
+    }
+
     pub fn last_start(&self, queue: &str, group: &str) -> Result<i64> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(statement!("start_last"))?;
@@ -755,6 +770,10 @@ impl Database {
             let mut statement = connection.prepare_cached(statement!("setting"))?;
             Ok(statement.query_row(params![key], |row| row.get(0)).optional()?)
         })
+    }
+
+    pub fn settings(&self, queue: &str) -> Result<StoredSettings> {
+        self.read(|connection| settings(connection, queue))
     }
 
     pub fn items(&self, queue: &str, page: &Page) -> Result<Vec<Item>> {
@@ -834,6 +853,17 @@ fn counts(connection: &Connection, queue: &str) -> Result<Counts> {
     Ok(statement.query_row(params![queue], read_counts).optional()?.unwrap_or_default())
 }
 
+fn next_due(connection: &Connection, queue: &str, with_ticks: bool) -> Result<Option<i64>> {
+    let mut statement = connection.prepare_cached(statement!("next_due"))?;
+    Ok(statement.query_row(params![queue, with_ticks], |row| integer(row, 0))?)
+}
+
+fn settings(connection: &Connection, queue: &str) -> Result<StoredSettings> {
+    let mut statement = connection.prepare_cached(statement!("settings"))?;
+    let read = |row: &rusqlite::Row| Ok(StoredSettings { text: text(row, 0)?, group_limit: text(row, 1)? });
+    Ok(statement.query_row(params![queue], read)?)
+}
+
 fn attention(connection: &Connection, queue: &str, now: Now, lease_ms: i64, thorough: bool) -> Result<Attention> {
     let mut statement = connection.prepare_cached(statement!("attention"))?;
     Ok(statement.query_row(params![queue, now.ms(), lease_ms, thorough], |row| {
@@ -844,7 +874,7 @@ fn attention(connection: &Connection, queue: &str, now: Now, lease_ms: i64, thor
             ticking: row.get(3)?,
             freed: row.get(4)?,
             paused: row.get(5)?,
-            settings: text(row, 6)?,
+            settings: StoredSettings { text: text(row, 6)?, group_limit: text(row, 7)? },
         })
     })?)
 }

@@ -122,6 +122,8 @@ def test_the_history_is_bounded(path):
         for _ in range(30):
             queue.mark_failed(queue.claim(), "no")
         assert [entry.attempt for entry in queue.history(1)] == list(range(11, 31))
+        queue.mark_done(queue.claim())
+        assert [entry.attempt for entry in queue.history(1)] == list(range(12, 32))
 
 
 def test_counts_follow_every_change_also_by_plain_sql(path, sql):

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from membox_queue import (
     CorruptDatabaseError,
+    DrainReport,
     NewItem,
     PayloadTooLargeError,
     Queue,
@@ -189,6 +190,100 @@ def test_configuring_one_thing_is_no_conflict_about_another(path, elsewhere):
         assert (queue.options["lease"], queue.options["max_retries"]) == (10, 5)
 
 
+@pytest.mark.parametrize("given", [None, 1])
+def test_priority_counts_nothing_inside_a_group_whose_limit_another_process_raises(path, elsewhere, given):
+    with Queue(path, group_limit=given) as queue:
+        queue.enqueue_many(NewItem(str(number), group="a", priority=number) for number in range(4))
+        elsewhere(group_limit=3)
+        assert [queue.claim().content for _ in range(3)] == ["0", "1", "2"]
+        assert queue.options["group_limit"] == 3
+
+
+def test_a_group_limit_that_was_given_is_what_the_file_says_from_then_on(path):
+    with Queue(path, group_limit=3) as queue, Queue(path) as other:
+        assert queue.options["group_limit"] == 3
+        other.configure(group_limit=None)
+        assert queue.options["group_limit"] is None
+
+
+def test_an_item_ends_by_what_was_configured_while_it_was_held(queue, path):
+    queue.enqueue_many(["a", "b", "c"])
+    a, b, c = queue.claim_many(3)
+    with Queue(path) as other:
+        other.configure(retry=Retry(max=9), keep_content=False)
+    queue.mark_failed(a, "no")
+    assert queue.get(a.id).status == "pending"
+    queue.mark_done(b)
+    assert queue.get(b.id).content is None
+    with Queue(path) as other:
+        other.configure(keep_content=True)
+    queue.mark_done_many([c])
+    assert queue.get(c.id).content == "c"
+
+
+def test_a_loop_ends_items_by_what_was_configured_while_they_were_handled(queue, path):
+    def handler(item):
+        with Queue(path) as other:
+            other.configure(retry=Retry(max=9), keep_content=False)
+        if item.content == "bad":
+            raise ValueError
+
+    queue.enqueue_many(["good", "bad"])
+    assert queue.drain(handler) == DrainReport(done=1, postponed=1)
+    assert queue.get(1).content is None
+
+
+def test_who_brings_failed_items_back_or_tidies_up_goes_by_what_is_configured(queue, path):
+    queue.enqueue_many(["a", "b"])
+    queue.mark_failed(queue.claim(), "no")
+    queue.mark_done(queue.claim())
+    with Queue(path) as other:
+        other.configure(max_retries=1, keep_last=0)
+    assert queue.retry_failed() == 0
+    queue.tend()
+    assert queue.counts()["done"] == 0
+
+
+@pytest.mark.parametrize("content", ["x" * 50, ["x" * 50]])
+def test_nobody_is_refused_by_a_size_that_was_raised_since(queue, path, content):
+    queue.configure(max_bytes=10)
+    queue.enqueue("x")
+    item = queue.claim()
+    with Queue(path) as other:
+        other.configure(max_bytes=100)
+        queue.enqueue(content)
+        other.configure(max_bytes=200)
+        queue.enqueue_many([NewItem(content), content, content * 3])
+        other.configure(max_bytes=300)
+        queue.schedule("s", content * 5, every=60)
+        other.configure(max_bytes=1000)
+        assert queue.mark_done(item, content * 10)
+        assert queue.drain(lambda item: content) == DrainReport(done=4)
+
+
+def test_a_limit_that_was_lowered_since_holds_for_who_only_enqueues(queue, path):
+    queue.enqueue("x" * 50)
+    with Queue(path) as other:
+        other.configure(max_bytes=10)
+        with pytest.raises(PayloadTooLargeError):
+            queue.enqueue("x" * 50)
+        other.configure(max_pending=1)
+        with pytest.raises(QueueFullError):
+            queue.enqueue("x")
+        other.configure(max_pending=2)
+        queue.enqueue("x")
+
+
+def test_an_enqueue_that_waits_gets_in_when_another_process_makes_room(queue, elsewhere):
+    queue.configure(max_pending=1)
+    queue.enqueue("a")
+    thread = threading.Thread(target=lambda: queue.enqueue("b", wait=30))
+    thread.start()
+    elsewhere(max_pending=2)
+    thread.join(30)
+    assert queue.counts()["pending"] == 2
+
+
 def test_a_waiting_claim_learns_that_more_is_allowed(queue, path, elsewhere):
     queue.configure(rate=Rate(1, per=3600))
     queue.enqueue_many(["a", "b"])
@@ -342,6 +437,13 @@ def test_a_pickled_queue_takes_its_arguments_along_and_the_rest_from_the_file(pa
             queue.configure(lease=None)
             copy.claim()
             assert (copy.options["lease"], copy.options["rate"]) == (60, Rate(2, per=3))
+
+
+def test_a_queue_that_is_opened_once_more_yields_to_what_was_configured_since(path, elsewhere):
+    with Queue(path, lease=5, max_retries=7) as queue:
+        elsewhere(lease=600)
+        with pickle.loads(pickle.dumps(queue)) as copy:
+            assert (copy.options["lease"], copy.options["max_retries"]) == (600, 7)
 
 
 def test_nothing_to_configure_changes_nothing(queue, path):

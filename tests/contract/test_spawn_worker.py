@@ -111,6 +111,14 @@ def test_each_queue_has_a_worker_of_its_own(queue, path, gone):
         gone()
 
 
+def test_a_worker_goes_by_what_was_configured_since_the_queue_was_opened(path, gone):
+    with Queue(path, lease=7) as queue, Queue(path) as other:
+        other.configure(lease=600)
+        qid = queue.enqueue("x", spawn="spawned_handlers:where")
+        assert result(queue, qid)["lease"] == 600
+        gone()
+
+
 def test_when_the_worker_is_gone_another_can_be_started(queue, gone):
     for _ in range(2):
         qid = queue.enqueue("x")

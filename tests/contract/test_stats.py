@@ -83,6 +83,28 @@ def test_a_group_that_is_held_by_its_rate_waits_all_the_same(path, clock):
         assert queue.stats()["oldest_pending_age"] == 5
 
 
+def test_the_next_due_time_is_that_of_whatever_comes_first(path, clock):
+    def next_due():
+        due = queue.stats()["next_due_at"]
+        return due and (due - clock.now).total_seconds()
+
+    with Queue(path, rate=Rate(1, per=50), group_rate=Rate(1, per=70)) as queue:
+        assert next_due() is None
+        queue.schedule("s", "x", every=100)
+        assert next_due() == 100
+        queue.enqueue("a", group="g")
+        queue.mark_done(queue.claim())
+        assert next_due() == 100, "nothing waits for the rate"
+        queue.enqueue("b", group="g")
+        assert next_due() == 70, "the group waits for its rate"
+        queue.enqueue("c")
+        assert next_due() == 50, "an item waits for the rate of the queue"
+        queue.enqueue("d", delay=30)
+        assert next_due() == 30
+        clock.advance(40)
+        assert next_due() == -10, "it has fallen due, and nobody has claimed since"
+
+
 def test_an_age_is_never_negative(queue, clock):
     queue.enqueue("x")
     clock.advance(-86400)

@@ -65,6 +65,7 @@ def test_an_item_of_another_queue_or_file_is_refused(queue, record, path, tmp_pa
         ({"delay": float("nan")}, ValueError),
         ({"delay": float("inf")}, ValueError),
         ({"delay": 10**400}, ValueError),
+        ({"delay": 253_000_000_000}, ValueError),
         ({"delay": "5"}, TypeError),
         ({"run_at": datetime(2026, 6, 14)}, ValueError),
         ({"run_at": date(2026, 6, 14)}, TypeError),

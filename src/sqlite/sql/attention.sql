@@ -1,5 +1,5 @@
 -- What a claim made now would find: the first ready item; whether something is due, expired, to be enqueued by a schedule
--- or free again after its group's rate; whether the queue is paused; and its stored settings.
+-- or free again after its group's rate; whether the queue is paused; and what `settings` says.
 -- ?1 queue ?2 now ?3 lease_ms of the queue ?4 whether to look also for what only other programs write: times that are no
 -- numbers, claims without a lease
 SELECT (SELECT id FROM ingest_queue INDEXED BY ingest_queue_ready
@@ -20,4 +20,5 @@ SELECT (SELECT id FROM ingest_queue INDEXED BY ingest_queue_ready
        EXISTS (SELECT 1 FROM membox_queue_holds INDEXED BY membox_queue_holds_until
                 WHERE queue = ?1 AND until <= ?2),
        EXISTS (SELECT 1 FROM membox_queue_meta WHERE key = 'paused:' || ?1),
-       (SELECT value FROM membox_queue_meta WHERE key = 'settings:' || ?1)
+       (SELECT value FROM membox_queue_meta WHERE key = 'settings:' || ?1),
+       (SELECT value FROM membox_queue_meta WHERE key = 'group_limit:' || ?1)

@@ -1,7 +1,10 @@
--- How the attempts of an item ended, oldest first; the last one is on the row when it ended well. ?1 id ?2 queue
-SELECT attempt, ending, worker, started_at, ended_at, error FROM membox_queue_history
- WHERE item = ?1 AND EXISTS (SELECT 1 FROM ingest_queue WHERE id = ?1 AND queue = ?2)
-UNION ALL
-SELECT attempt, 'done', worker, started_at, finished_at, NULL FROM ingest_queue
- WHERE id = ?1 AND queue = ?2 AND status = 'done'
+-- How the attempts of an item ended, oldest first; the last one is on the row when it ended well.
+-- ?1 id ?2 queue ?3 how many, the latest
+SELECT * FROM (
+    SELECT attempt, ending, worker, started_at, ended_at, error FROM membox_queue_history
+     WHERE item = ?1 AND EXISTS (SELECT 1 FROM ingest_queue WHERE id = ?1 AND queue = ?2)
+    UNION ALL
+    SELECT attempt, 'done', worker, started_at, finished_at, NULL FROM ingest_queue
+     WHERE id = ?1 AND queue = ?2 AND status = 'done'
+     ORDER BY attempt DESC LIMIT ?3)
  ORDER BY attempt
