@@ -19,6 +19,7 @@ from membox_queue import (
     Queue,
     QueueBusyError,
     QueueClosedError,
+    Rate,
     Retry,
     RetryLater,
     _native,
@@ -237,8 +238,57 @@ def test_what_is_put_off_for_ever_is_told(membox_queue, fake_clock, drain_now, m
         raise RetryLater(60, count=False)
 
     membox_queue.enqueue("x")
-    with pytest.raises(AssertionError, match="put off 5 times"):
+    with pytest.raises(AssertionError, match="moved on 5 times"):
         drain_now(never)
+
+
+@pytest.mark.parametrize("limited", ["rate", "group_rate"])
+def test_the_clock_moves_on_to_the_slots_of_a_rate(make_queue, fake_clock, drain_now, limited):
+    queue = make_queue(**{limited: Rate(2, per=60)})
+    queue.enqueue_many(NewItem(str(number), group="g") for number in range(5))
+    began, at = fake_clock.now(), []
+    assert drain_now(lambda item: at.append((fake_clock.now() - began).total_seconds())) == DrainReport(done=5)
+    assert at == [0, 0, 60, 60, 120]
+
+
+def test_schedules_tick_on_the_way_to_something_and_keep_no_drain(membox_queue, fake_clock, drain_now):
+    began, handled = fake_clock.now(), []
+    membox_queue.schedule("s", "tick", every=60)
+    assert drain_now(nothing) == DrainReport()
+    membox_queue.enqueue("x", delay=150)
+    drain_now(lambda item: handled.append(((fake_clock.now() - began).total_seconds(), item.content)))
+    assert handled == [(60, "tick"), (120, "tick"), (150, "x")]
+
+
+def test_the_clock_moves_to_a_moment_through_all_that_comes_before(membox_queue, fake_clock, drain_now):
+    fake_clock.set(datetime(2026, 3, 1, 12, tzinfo=UTC))
+    membox_queue.schedule("report", "write the report", cron="0 6 * * *")
+    membox_queue.enqueue("x", delay=timedelta(days=30))
+    end = datetime(2026, 3, 8, 6, tzinfo=UTC)
+    assert drain_now(nothing, until=end) == DrainReport(done=7)
+    assert fake_clock.now() == end
+    assert drain_now(nothing, until=end + timedelta(hours=1)) == DrainReport()
+    assert fake_clock.now() == end + timedelta(hours=1)
+
+
+def test_what_is_paused_is_not_waited_for(membox_queue, make_queue, fake_clock, drain_now):
+    began = fake_clock.now()
+    make_queue("mail").enqueue("x", delay=60)
+    make_queue("mail").pause()
+    membox_queue.enqueue("y", delay=90)
+    assert drain_now(nothing) == DrainReport(done=1)
+    assert fake_clock.now() == began + timedelta(seconds=90)
+
+
+@pytest.mark.parametrize("wrong", [{"until": datetime(2026, 1, 1)}, {"until": datetime.now(UTC), "to_the_end": False}])
+def test_a_moment_that_the_clock_cannot_be_moved_to_is_refused(membox_queue, fake_clock, drain_now, wrong):
+    with pytest.raises(ValueError, match="until"):
+        drain_now(nothing, **wrong)
+
+
+def test_without_the_fake_clock_there_is_no_moment_to_move_to(membox_queue, drain_now):
+    with pytest.raises(ValueError, match="fake_clock"):
+        drain_now(nothing, until=datetime.now(UTC))
 
 
 def test_a_handler_that_is_awaited_is_drained_in_its_loop(make_queue, fake_clock, drain_now, assert_done):

@@ -50,7 +50,7 @@ LISTED = 20
 WIDTH = 60
 """It shows so much of a content or an error."""
 JUMPS = 10_000
-"""How often `drain_now` moves the clock before it takes the retries for endless."""
+"""How often `drain_now` moves the clock before it takes what waits for endless."""
 
 
 class FakeClock:
@@ -178,13 +178,16 @@ class MakeQueue(Protocol):
 class Rounds:
     """The queues to drain next, over and over, until nothing is left; the clock moves on in between."""
 
-    def __init__(self, queues: tuple[Queue, ...], to_the_end: bool) -> None:
+    def __init__(self, queues: tuple[Queue, ...], to_the_end: bool, until: datetime | None) -> None:
         from membox_queue import DrainReport
 
         if not queues:
             raise ValueError("there is no queue to drain: use membox_queue or make_queue, or name one")
+        if until is not None and (FakeClock.current is None or not to_the_end or until.tzinfo is None):
+            raise ValueError("until is an aware datetime that the clock of fake_clock is moved to")
         self.queues = queues
         self.to_the_end = to_the_end
+        self.until = until
         self.report = DrainReport()
         self.error: BaseException | None = None
         self.has_handled = False
@@ -202,7 +205,9 @@ class Rounds:
                         yield queue
             if self.is_over or not self.jump():
                 return
-        raise AssertionError(f"something was put off {JUMPS} times and would be again; drain with to_the_end=False")
+        raise AssertionError(
+            f"the clock was moved on {JUMPS} times and something waits for a time still; drain with to_the_end=False"
+        )
 
     def add(self, report: DrainReport) -> None:
         """Count in what one drain did."""
@@ -216,15 +221,26 @@ class Rounds:
             self.is_over |= self.options["limit"] <= 0
 
     def jump(self) -> bool:
-        """Move the clock on to what falls due next. False if nothing waits for a time."""
+        """Move the clock on to what falls due next. False if nothing waits for a time.
+
+        Ticks never end, so they alone keep nobody: they come on the way to something else.
+        """
         clock = FakeClock.current
         if clock is None or not self.to_the_end:
             return False
-        waiting = (item.run_at for queue in self.queues for item in everything(queue, "pending"))
-        due = min((run_at for run_at in waiting if run_at is not None and run_at > clock.now()), default=None)
-        if due is not None:
-            clock.set(due)
-        return due is not None
+        last = self.until or self.due(clock, ticks=False)
+        due = self.due(clock, ticks=True)
+        if last is None or due is None or due > last:
+            if self.until is not None and self.until > clock.now():
+                clock.set(self.until)
+            return False
+        clock.set(due)
+        return True
+
+    def due(self, clock: FakeClock, *, ticks: bool) -> datetime | None:
+        """When the next thing falls due, later than now; of a queue that is paused, nothing does."""
+        moments = [queue._next_due(ticks=ticks) for queue in self.queues if not queue.paused]
+        return min((moment for moment in moments if moment is not None and moment > clock.now()), default=None)
 
     def plan(self, raise_errors: bool, options: dict[str, Any]) -> dict[str, Any]:
         """The options of each drain; a limit is one for all."""
@@ -262,18 +278,20 @@ class DrainNow:
         handler: Callable[[Any], Any],
         *queues: Queue,
         to_the_end: bool = True,
+        until: datetime | None = None,
         raise_errors: bool = False,
         **options: Any,
     ) -> DrainReport:
         """Drain these queues, by default all that the fixtures of this test have opened.
 
-        With `fake_clock` in use, the clock is moved on to whatever waits for a time, delayed items and retries, until
-        nothing waits any more; `to_the_end=False` leaves the clock alone. Without it, only what is due now is handled.
-        With `raise_errors`, the first exception of the handler is recorded as ever and then raised. Other options are
-        those of `Queue.drain`; no worker lease is taken.
+        With `fake_clock` in use, the clock is moved on to whatever waits for a time (delayed items, retries, slots of a
+        rate) until nothing waits any more; schedules tick on the way. `until` moves it to that moment instead, through
+        all that comes before, ticks too; `to_the_end=False` leaves it alone. Without it, only what is due now is
+        handled. With `raise_errors`, the first exception of the handler is recorded as ever and then raised. Other
+        options are those of `Queue.drain`; no worker lease is taken.
         """
         __tracebackhide__ = True
-        rounds = Rounds(queues or tuple(self._made), to_the_end)
+        rounds = Rounds(queues or tuple(self._made), to_the_end, until)
         plan = rounds.plan(raise_errors, options)
         for queue in rounds:
             rounds.stop = queue.stop
@@ -285,6 +303,7 @@ class DrainNow:
         handler: Callable[[Any], Any],
         *queues: Queue,
         to_the_end: bool = True,
+        until: datetime | None = None,
         raise_errors: bool = False,
         **options: Any,
     ) -> DrainReport:
@@ -292,7 +311,7 @@ class DrainNow:
         __tracebackhide__ = True
         from membox_queue import AsyncQueue
 
-        rounds = Rounds(queues or tuple(self._made), to_the_end)
+        rounds = Rounds(queues or tuple(self._made), to_the_end, until)
         plan = rounds.plan(raise_errors, options)
         for queue in rounds:
             assert queue.path is not None, "a queue in memory cannot be opened a second time"
@@ -393,10 +412,10 @@ def check_names(queue: Queue, fields: dict[str, Any]) -> None:
             raise TypeError(f"items have no field {name!r}; they have {', '.join(sorted(known))}")
 
 
-def everything(queue: Queue, status: Any = None) -> list[Item]:
+def everything(queue: Queue) -> list[Item]:
     """All items of a queue, page by page."""
     items: list[Item] = []
-    while page := queue.items(status, limit=1000, after=items[-1].id if items else None):
+    while page := queue.items(limit=1000, after=items[-1].id if items else None):
         items += page
     return items
 
