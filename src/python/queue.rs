@@ -722,7 +722,7 @@ impl Queue {
 
     /// Their library runs the statements, in their transaction.
     fn enqueue_on(&self, py: Python<'_>, connection: &Bound<'_, PyAny>, item: NewItem) -> PyResult<i64> {
-        let statements = self.core.enqueue_statements(item)?;
+        let statements = py.native(|| self.core.enqueue_statements(item))?;
         let given = |statement: &Statement| -> PyResult<(&'static str, Vec<Py<PyAny>>)> {
             let values = statement.values.iter().map(|value| sql_value(py, value));
             Ok((statement.sql, values.collect::<PyResult<_>>()?))

@@ -347,7 +347,7 @@ impl Crew {
 
     fn record(&self, tx: &Tx, queue: &Queue, endings: &[(Arc<Held>, Ending)]) -> Result<Vec<Settled>> {
         if !endings.is_empty() {
-            queue.refresh_settings(tx)?;
+            queue.refresh_settings_if_readable(tx)?;
         }
         // The last of a batch first: one that fails gives the later ones back, and these have endings of their own.
         let mut outcome = Vec::with_capacity(endings.len());

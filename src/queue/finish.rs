@@ -23,7 +23,7 @@ impl Queue {
         }
         faults::before(&[Verb::Finish])?;
         let settled = self.write(|tx| {
-            self.refresh_settings(tx)?;
+            self.refresh_settings_if_readable(tx)?;
             held.iter().map(|one| self.settle(tx, one, Ending::Done { result: None })).collect::<Result<Vec<_>>>()
         })?;
         for (one, settled) in held.iter().zip(&settled) {
@@ -70,7 +70,7 @@ impl Queue {
         self.check_ending(&ending)?;
         faults::before(&[Verb::Finish])?;
         let settled = self.write(|tx| {
-            self.refresh_settings(tx)?;
+            self.refresh_settings_if_readable(tx)?;
             self.settle(tx, held, ending)
         })?;
         self.after_settling(held, settled);

@@ -76,7 +76,7 @@ impl Queue {
 
     /// The statements that enqueue an item on a connection of the caller's own, in the caller's transaction.
     pub fn enqueue_statements(&self, item: NewItem) -> Result<Statements> {
-        self.session()?;
+        self.reread_settings()?;
         let now = self.options.clock.now();
         let Prepared { row, key, .. } = self.prepare(item)?.at(now);
         let find = match (&row.key, &key) {

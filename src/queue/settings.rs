@@ -48,7 +48,7 @@ impl Queue {
     }
 
     /// Reads what the file says; it holds where this object was given nothing.
-    fn reread_settings(&self) -> Result<Settings> {
+    pub(super) fn reread_settings(&self) -> Result<Settings> {
         let stored = self.session()?.database.settings(self.name())?;
         let settings = parse(&stored)?;
         self.hold_to(stored, &settings);
@@ -65,6 +65,15 @@ impl Queue {
     /// Takes over what another process has stored meanwhile, before anything is decided by it.
     pub(super) fn refresh_settings(&self, tx: &Tx) -> Result<()> {
         self.take_over(tx.settings(self.name())?)
+    }
+
+    /// The same for the end of a claim: work that is done is recorded also beside settings that cannot be read, of which
+    /// the next claim tells.
+    pub(super) fn refresh_settings_if_readable(&self, tx: &Tx) -> Result<()> {
+        match self.refresh_settings(tx) {
+            Err(Error::Corrupt(_)) => Ok(()),
+            outcome => outcome,
+        }
     }
 
     pub(super) fn take_over(&self, stored: StoredSettings) -> Result<()> {

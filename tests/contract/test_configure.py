@@ -1,7 +1,9 @@
 """configure: settings stored in the file, for all processes and for later."""
 
+import contextlib
 import json
 import pickle
+import sqlite3
 import threading
 from datetime import timedelta
 
@@ -265,6 +267,9 @@ def test_a_limit_that_was_lowered_since_holds_for_who_only_enqueues(queue, path)
     queue.enqueue("x" * 50)
     with Queue(path) as other:
         other.configure(max_bytes=10)
+        with contextlib.closing(sqlite3.connect(path)) as connection, pytest.raises(PayloadTooLargeError):
+            queue.enqueue("x" * 50, connection=connection)
+        other.configure(max_bytes=11)
         with pytest.raises(PayloadTooLargeError):
             queue.enqueue("x" * 50)
         other.configure(max_pending=1)
@@ -327,12 +332,14 @@ def test_what_a_newer_version_has_stored_survives(queue, path, sql):
 @pytest.mark.parametrize("text", ["", "no JSON", "[1]", '{"lease_ms": "soon"}', '{"rate": {"count": 1}}'])
 def test_settings_that_cannot_be_read_are_an_error_that_says_where_they_are(queue, path, sql, text):
     queue.configure(lease=5)
-    queue.enqueue("x")
+    queue.enqueue_many(["in hand", "x"])
+    item = queue.claim()
     sql(path, "UPDATE membox_queue_meta SET value = ? WHERE key = 'settings:ingest'", text)
     with pytest.raises(CorruptDatabaseError, match="settings stored in membox_queue_meta"):
         Queue(path)
     with pytest.raises(CorruptDatabaseError, match="settings stored in membox_queue_meta"):
         queue.claim()
+    assert queue.mark_done(item)
     assert queue.counts()["processing"] == 0
 
 
