@@ -469,14 +469,19 @@ class Queue(Generic[_T]):
     ) -> list[int]:
         """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s."""
     def claim(
-        self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, group: str | None = None
+        self,
+        *,
+        wait: _Seconds = 0.0,
+        lease: _Seconds | None = None,
+        group: str | None = None,
+        worker: str | None = None,
     ) -> Item[_T] | None:
         """Take the next item: highest priority first, then order of arrival. None when nothing is due.
 
-        With `wait`, blocks up to that long for work, without the GIL; `math.inf` waits for ever. `lease` overrides the
-        queue's for this claim. `group` claims from one group only. Expired claims of others are taken back first. A
-        paused queue gives nothing. An item whose stored content does not match its checksum, or cannot be read, is not
-        given: it comes to rest as failed, and the next one is taken.
+        With `wait`, blocks up to that long for work, without the GIL; `math.inf` waits for ever. `lease` and
+        `worker`, the name of the holder, override the queue's for this claim. `group` claims from one group only.
+        Expired claims of others are taken back first. A paused queue gives nothing. An item whose stored content does
+        not match its checksum, or cannot be read, is not given: it comes to rest as failed, and the next one is taken.
         """
     def _claim(
         self,
@@ -485,15 +490,24 @@ class Queue(Generic[_T]):
         wait: _Seconds | None,
         lease: _Seconds | None,
         group: str | None,
+        worker: str | None,
         token: Token,
         /,
     ) -> list[Item[_T]]:
         """Claim as `claim_many` or `claim_group` do; the token ends the wait."""
     def claim_many(
-        self, limit: int, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, group: str | None = None
+        self,
+        limit: int,
+        *,
+        wait: _Seconds = 0.0,
+        lease: _Seconds | None = None,
+        group: str | None = None,
+        worker: str | None = None,
     ) -> list[Item[_T]]:
         """Take up to `limit` items in one transaction; an empty list when nothing is due."""
-    def claim_group(self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None) -> list[Item[_T]]:
+    def claim_group(
+        self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, worker: str | None = None
+    ) -> list[Item[_T]]:
         """Take everything pending of one group of which nothing is in work, in order, each with its own receipt.
 
         When one of them does not end well (failed, released, lost), those after it are given back uncounted.

@@ -238,14 +238,14 @@ impl Queue {
         Ok(ids)
     }
 
-    #[pyo3(signature = (*, wait = None, lease = None, group = None),
-           text_signature = "($self, *, wait=0.0, lease=None, group=None)")]
-    fn claim(&self, py: Python<'_>, wait: Arg, lease: Arg, group: Arg) -> PyResult<Option<Item>> {
+    #[pyo3(signature = (*, wait = None, lease = None, group = None, worker = None),
+           text_signature = "($self, *, wait=0.0, lease=None, group=None, worker=None)")]
+    fn claim(&self, py: Python<'_>, wait: Arg, lease: Arg, group: Arg, worker: Arg) -> PyResult<Option<Item>> {
         let from = group_name(group)?.map_or(From::Queue, From::Group);
-        Ok(self.take(py, 1, from, wait, lease, None)?.pop())
+        Ok(self.take(py, how(1, from, lease, worker)?, wait, None)?.pop())
     }
 
-    #[pyo3(signature = (limit, kind, wait, lease, group, token, /))]
+    #[pyo3(signature = (limit, kind, wait, lease, group, worker, token, /))]
     #[allow(clippy::too_many_arguments)]
     fn _claim(
         &self,
@@ -255,6 +255,7 @@ impl Queue {
         wait: Arg,
         lease: Arg,
         group: Arg,
+        worker: Arg,
         token: &Token,
     ) -> PyResult<Vec<Item>> {
         let (limit, from) = match (kind, group_name(group)?) {
@@ -262,11 +263,11 @@ impl Queue {
             (_, Some(group)) => (positive("limit", limit)? as usize, From::Group(group)),
             _ => (positive("limit", limit)? as usize, From::Queue),
         };
-        self.take(py, limit, from, wait, lease, Some(token))
+        self.take(py, how(limit, from, lease, worker)?, wait, Some(token))
     }
 
-    #[pyo3(signature = (limit, *, wait = None, lease = None, group = None),
-           text_signature = "($self, limit, *, wait=0.0, lease=None, group=None)")]
+    #[pyo3(signature = (limit, *, wait = None, lease = None, group = None, worker = None),
+           text_signature = "($self, limit, *, wait=0.0, lease=None, group=None, worker=None)")]
     fn claim_many(
         &self,
         py: Python<'_>,
@@ -274,14 +275,16 @@ impl Queue {
         wait: Arg,
         lease: Arg,
         group: Arg,
+        worker: Arg,
     ) -> PyResult<Vec<Item>> {
         let from = group_name(group)?.map_or(From::Queue, From::Group);
-        self.take(py, positive("limit", limit)? as usize, from, wait, lease, None)
+        self.take(py, how(positive("limit", limit)? as usize, from, lease, worker)?, wait, None)
     }
 
-    #[pyo3(signature = (*, wait = None, lease = None), text_signature = "($self, *, wait=0.0, lease=None)")]
-    fn claim_group(&self, py: Python<'_>, wait: Arg, lease: Arg) -> PyResult<Vec<Item>> {
-        self.take(py, usize::MAX, From::WholeGroup, wait, lease, None)
+    #[pyo3(signature = (*, wait = None, lease = None, worker = None),
+           text_signature = "($self, *, wait=0.0, lease=None, worker=None)")]
+    fn claim_group(&self, py: Python<'_>, wait: Arg, lease: Arg, worker: Arg) -> PyResult<Vec<Item>> {
+        self.take(py, how(usize::MAX, From::WholeGroup, lease, worker)?, wait, None)
     }
 
     #[pyo3(signature = (item, result = None))]
@@ -744,16 +747,7 @@ impl Queue {
         py.import("membox_queue.own_transaction")?.getattr("enqueue")?.call1(arguments)?.extract()
     }
 
-    fn take(
-        &self,
-        py: Python<'_>,
-        limit: usize,
-        from: From,
-        wait: Arg,
-        lease: Arg,
-        token: Option<&Token>,
-    ) -> PyResult<Vec<Item>> {
-        let how = Claim { limit, from, lease_ms: lease.map(|lease| lease_ms("lease", lease)).transpose()? };
+    fn take(&self, py: Python<'_>, how: Claim, wait: Arg, token: Option<&Token>) -> PyResult<Vec<Item>> {
         let wait = wait.map(|wait| patience("wait", wait)).transpose()?.unwrap_or_default();
         let started = Instant::now();
         loop {
@@ -864,6 +858,11 @@ impl Queue {
         settings::write(&dict, settings)?;
         Ok(dict)
     }
+}
+
+fn how(limit: usize, from: From, lease: Arg, worker: Arg) -> PyResult<Claim> {
+    let lease_ms = lease.map(|lease| lease_ms("lease", lease)).transpose()?;
+    Ok(Claim { limit, lease_ms, worker: text("worker", worker)?, from })
 }
 
 /// Reads something for one of these queues, no longer than `max_bytes`. A limit that holds no more refuses nobody.

@@ -27,6 +27,8 @@ pub struct Claim {
     pub limit: usize,
     /// `None`: the queue's.
     pub lease_ms: Option<i64>,
+    /// `None`: the queue's.
+    pub worker: Option<String>,
     pub from: From,
 }
 
@@ -44,7 +46,7 @@ pub enum From {
 
 impl Default for Claim {
     fn default() -> Self {
-        Self { limit: 1, lease_ms: None, from: From::Queue }
+        Self { limit: 1, lease_ms: None, worker: None, from: From::Queue }
     }
 }
 
@@ -252,7 +254,9 @@ impl Queue {
         let lease_ms = how.lease_ms.unwrap_or(self.settings().settings.lease_ms());
         let token = draw()?;
         let holder = sign.as_ref().map(|sign| sign.number);
-        let grant = Grant { token, lease_ms, worker: &self.worker_name()?, batch, holder };
+        let own_name = self.worker_name()?;
+        let worker = how.worker.as_deref().unwrap_or(&own_name);
+        let grant = Grant { token, lease_ms, worker, batch, holder };
         let Some(mut item) = tx.claim(id, &grant)? else {
             return Err(Error::disagreement(format_args!("item {id}")));
         };

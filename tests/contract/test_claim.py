@@ -111,6 +111,20 @@ def test_a_claim_may_ask_for_a_lease_of_its_own(queue, clock):
     assert queue.claim().attempt == 2
 
 
+def test_a_claim_may_name_its_holder(path, clock):
+    with Queue(path, worker="everybody", max_retries=9) as queue:
+        queue.enqueue_many([NewItem("a", group="g"), NewItem("b", group="g"), "c", "d"])
+        group = queue.claim_group(worker="anna")
+        held = [*group, queue.claim(worker="bert"), *queue.claim_many(1)]
+        assert [queue.get(item.id).worker for item in held] == ["anna", "anna", "bert", "everybody"]
+        queue.mark_done(held[3])
+        clock.advance(60)
+        assert "bert" in queue.claim_many(9)[-1].error
+        assert [queue.history(item.id)[0].worker for item in held] == ["anna", "anna", "bert", "everybody"]
+        with pytest.raises(TypeError, match="worker"):
+            queue.claim(worker=5)
+
+
 def test_a_lost_lease_counts_and_says_who_vanished(path, clock):
     with Queue(path, worker="anna") as queue:
         queue.enqueue("x")

@@ -221,21 +221,29 @@ class AsyncQueue(Generic[C]):
         return await self._call(Queue.mark_done_many, [plain(item) for item in items])
 
     async def claim(
-        self, *, wait: float = 0.0, lease: float | None = None, group: str | None = None
+        self, *, wait: float = 0.0, lease: float | None = None, group: str | None = None, worker: str | None = None
     ) -> AsyncItem[C] | None:
         """Take the next item; None when nothing is due. With `wait`, waits up to that long for one."""
-        items = await self._claim(1, "queue", wait, lease, group)
+        items = await self._claim(1, "queue", wait, lease, group, worker)
         return items[0] if items else None
 
     async def claim_many(
-        self, limit: int, *, wait: float = 0.0, lease: float | None = None, group: str | None = None
+        self,
+        limit: int,
+        *,
+        wait: float = 0.0,
+        lease: float | None = None,
+        group: str | None = None,
+        worker: str | None = None,
     ) -> list[AsyncItem[C]]:
         """Take up to `limit` items in one transaction."""
-        return await self._claim(limit, "queue", wait, lease, group)
+        return await self._claim(limit, "queue", wait, lease, group, worker)
 
-    async def claim_group(self, *, wait: float = 0.0, lease: float | None = None) -> list[AsyncItem[C]]:
+    async def claim_group(
+        self, *, wait: float = 0.0, lease: float | None = None, worker: str | None = None
+    ) -> list[AsyncItem[C]]:
         """Take everything pending of one group of which nothing is in work, in order."""
-        return await self._claim(1, "group", wait, lease, None)
+        return await self._claim(1, "group", wait, lease, None, worker)
 
     def lock(self, name: str, *, ttl: float = 30.0, wait: float = 0.0) -> AsyncLock:
         """A lock of the whole file by its name: `async with queue.lock("nightly"): …`."""
@@ -358,11 +366,11 @@ class AsyncQueue(Generic[C]):
         return asyncio.get_running_loop().run_in_executor(threads, function, *arguments)
 
     async def _claim(
-        self, limit: int, kind: str, wait: float, lease: float | None, group: str | None
+        self, limit: int, kind: str, wait: float, lease: float | None, group: str | None, worker: str | None
     ) -> list[AsyncItem[C]]:
         queue = await self._opened()
         token = _native.Token()
-        claim = functools.partial(queue._claim, limit, kind, wait, lease, group, token)
+        claim = functools.partial(queue._claim, limit, kind, wait, lease, group, worker, token)
         claiming = self._submit(self._waits if wait else self._threads, claim)
         try:
             items = await asyncio.shield(claiming)
