@@ -106,6 +106,22 @@ def test_pause_and_resume(call, queue):
     assert call("pause", "--queue", "").code == 1
 
 
+def test_run_now_ends_a_wait(call, queue):
+    queue.enqueue("x", delay=600)
+    assert call("run-now", 1).out == "item 1 due now\n"
+    assert queue.claim().id == 1
+    ended = call("run-now", 1)
+    assert (ended.code, "item 1 of ingest does not wait for a time" in ended.err) == (1, True)
+
+
+def test_what_nobody_has_claimed_in_time_is_due_now(call, queue, clock):
+    queue.schedule("pulse", "x", every=60)
+    assert "in 1m" in call("status").out
+    clock.advance(90)
+    assert "next due      now" in call("status").out
+    assert call("schedule", "list").out.splitlines()[1].split()[:4] == ["pulse", "every", "1m", "now"]
+
+
 def test_a_schedule_of_bytes_is_listed(call, queue):
     queue.schedule("pulse", b"\xff\x00", every=60, key="pulse")
     assert "2 bytes" in call("schedule", "list").out

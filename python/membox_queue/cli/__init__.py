@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from membox_queue.cli import file, ingest, listing, process, repair, schedule, status
+from membox_queue.cli import file, ingest, listing, process, repair, schedule, settings, status
 from membox_queue.cli.mistakes import Commands
 
 app = typer.Typer(
@@ -50,7 +50,9 @@ app.command()(repair.purge)
 app.command()(repair.prune)
 app.command()(repair.pause)
 app.command()(repair.resume)
+app.command()(repair.run_now)
 app.add_typer(schedule.app, name="schedule")
+app.command()(settings.configure)
 app.command()(file.compact)
 app.command()(file.backup)
 app.command()(file.doctor)

@@ -84,7 +84,7 @@ def facts(seen: dict[str, Any]) -> list[list[str | Text]]:
     """What else there is to say, each in a line."""
     rows: list[list[str | Text]] = [["worker", worker(seen)]]
     if seen["next_due_at"]:
-        rows.append(["next due", f"in {duration((seen['next_due_at'] - now()).total_seconds())}"])
+        rows.append(["next due", due(seen["next_due_at"])])
     if seen["groups"]:
         rows.append(["groups", f"{seen['groups']:,} with unfinished items"])
     others = [
@@ -95,6 +95,12 @@ def facts(seen: dict[str, Any]) -> list[list[str | Text]]:
     if others:
         rows.append(["other queues", ", ".join(others)])
     return rows
+
+
+def due(moment: datetime) -> str:
+    """How long until a moment; what has passed waits for somebody who claims."""
+    left = (moment - now()).total_seconds()
+    return f"in {duration(left)}" if left > 0 else "now"
 
 
 def worker(seen: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""retry, replay, cancel, delete, purge, prune, pause and resume: what people do to items and queues."""
+"""retry, replay, run-now, cancel, delete, purge, prune, pause and resume: what people do to items and queues."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -58,6 +58,12 @@ def keep(copies: list[int], copy: int | None) -> bool:
     """Take note of a copy, if there is one."""
     copies += [] if copy is None else [copy]
     return copy is not None
+
+
+def run_now(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:
+    """Let delayed items, also those that wait for a retry, fall due at once."""
+    with existing(db, queue) as opened:
+        each(opened, ids, opened.run_now, "due now", "does not wait for a time")
 
 
 def cancel(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:

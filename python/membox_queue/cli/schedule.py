@@ -30,7 +30,7 @@ def list_schedules(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJ
         [
             schedule.name,
             f"{schedule.cron} {schedule.tz}" if schedule.cron else f"every {duration(schedule.every or 0)}",
-            f"in {duration((schedule.next_at - overview.now()).total_seconds())}",
+            overview.due(schedule.next_at),
             overview.ago(schedule.last_at) or "never",
             plain.preview(schedule, plain.PREVIEW),
         ]
