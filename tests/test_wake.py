@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -324,3 +326,72 @@ def test_no_descriptor_of_the_database_is_opened_to_watch_it(path, queue, waitin
     waiting()
     # The connection that asks for `data_version` has one; the watch itself has none.
     assert len(descriptors()) <= before + 1
+
+
+def test_a_hundred_waits_at_once_share_one_watch_over_the_file(path, start):
+    program = """
+import os, resource, sys, threading, time
+from membox_queue import Queue
+resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150))
+queue = Queue(sys.argv[1])
+ids = queue.enqueue_many(range(100))
+ended = []
+threads = [threading.Thread(target=lambda id=id: ended.append(queue.wait(id, timeout=60).id)) for id in ids]
+for thread in threads:
+    thread.start()
+
+def inotify():
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found.append(os.readlink(f"/proc/self/fd/{name}"))
+        except FileNotFoundError:
+            pass
+    return sum("inotify" in link for link in found), sum("eventfd" in link for link in found)
+
+deadline = time.monotonic() + 30
+while inotify() != (1, 100):
+    assert time.monotonic() < deadline, inotify()
+    time.sleep(0.01)
+other = os.system(f"{sys.executable} -c 'import sys; from membox_queue import Queue; Queue(sys.argv[1]).drain(print)' "
+                  f"'{sys.argv[1]}' > /dev/null")
+for thread in threads:
+    thread.join(30)
+print(other, sorted(ended) == ids, inotify()[1])
+"""
+    assert start(program, path).communicate(timeout=60)[0] == "0 True 0\n"
+
+
+@pytest.mark.parametrize("what", ["instances", "watches"])
+def test_where_the_system_refuses_file_events_a_wait_looks_often_enough_and_does_not_spin(path, queue, sql, what):
+    program = """
+import sys, time
+from membox_queue import Queue
+path, what = sys.argv[1:]
+with open(f"/proc/sys/user/max_inotify_{what}", "w") as limit:
+    limit.write("0")
+queue = Queue(path)
+before = time.process_time()
+queue.claim(wait=0.5)
+print((time.process_time() - before) / 0.5, flush=True)
+for _ in range(3):
+    item = queue.claim(wait=60)
+    print(time.time(), flush=True)
+    queue.mark_done(item)
+"""
+    own_limits = ["unshare", "--user", "--map-root-user"]
+    try:
+        subprocess.run([*own_limits, "test", "-w", f"/proc/sys/user/max_inotify_{what}"], check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs a user namespace of its own")
+    command = [*own_limits, sys.executable, "-c", program, path, what]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        # It looks every 20 ms; looking all the while costs ten times as much.
+        assert float(process.stdout.readline()) < 0.02
+        took = []
+        for _ in range(3):
+            time.sleep(0.1)
+            queue.enqueue("x")
+            committed = time.time()
+            took.append(float(process.stdout.readline()) - committed)
+    assert min(took) < 0.1

@@ -612,7 +612,7 @@ impl Queue {
         let id = integer("id", id)?;
         let limit = timeout.map_or(Ok(Duration::MAX), |timeout| patience("timeout", timeout))?;
         let started = Instant::now();
-        let mut waiting = py.native(|| self.core.wait_for_ending())?;
+        let mut waiting = py.native(|| self.core.wait_for_ending(id))?;
         loop {
             let left = limit.saturating_sub(started.elapsed());
             if let Some(item) = py.native(|| self.core.ended_or_sleep(&mut waiting, id, left))? {

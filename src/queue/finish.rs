@@ -175,7 +175,7 @@ impl Queue {
         held.note_settled(settled);
         match settled {
             Settled::Released | Settled::Postponed => self.ring(),
-            Settled::Done | Settled::Failed => self.ring_for_endings(),
+            Settled::Done | Settled::Failed => self.ring_for_ending(held.receipt().id),
             Settled::Lost => {}
         }
     }

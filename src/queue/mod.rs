@@ -264,9 +264,9 @@ impl Queue {
         }
     }
 
-    fn ring_for_endings(&self) {
+    fn ring_for_ending(&self, id: i64) {
         if let Some(session) = &*self.session.load() {
-            session.database.bell().ring_for_endings();
+            session.database.bell().ring_for_ending(id);
         }
     }
 }

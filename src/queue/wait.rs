@@ -58,8 +58,8 @@ impl Queue {
         self.begin_waiting(Awaiting::Work)
     }
 
-    pub fn wait_for_ending(&self) -> Result<Waiting> {
-        self.begin_waiting(Awaiting::Endings)
+    pub fn wait_for_ending(&self, id: i64) -> Result<Waiting> {
+        self.begin_waiting(Awaiting::Ending(id))
     }
 
     fn begin_waiting(&self, awaiting: Awaiting) -> Result<Waiting> {

@@ -9,25 +9,40 @@ use crate::sync::{Mutex, wait};
 
 const WITHOUT_EVENTS: Duration = Duration::from_millis(20);
 
+/// What one sleeper is woken by.
 #[derive(Default)]
 pub struct Alarm {
     is_rung: Mutex<bool>,
     bell: Condvar,
-    is_blind: bool,
+}
+
+/// What stands for news of other processes: short sleeps of who keeps watch.
+pub struct Events {
+    is_in_memory: bool,
+}
+
+impl Events {
+    pub fn new(log: Option<PathBuf>) -> Self {
+        Self { is_in_memory: log.is_none() }
+    }
+
+    pub fn reset(&self) {}
 }
 
 /// Why a sleep ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Woken {
-    /// Somebody may have written to the file.
+    /// Somebody wrote to the file, or may have.
     pub touched: bool,
+    /// Nobody would have told.
+    pub is_blind: bool,
     /// A signal came.
     pub interrupted: bool,
 }
 
 impl Alarm {
-    pub fn new(log: Option<PathBuf>) -> Result<Self> {
-        Ok(Self { is_blind: log.is_some(), ..Self::default() })
+    pub fn new() -> Result<Self> {
+        Ok(Self::default())
     }
 
     pub fn ring(&self) {
@@ -35,17 +50,14 @@ impl Alarm {
         self.bell.notify_all();
     }
 
-    pub fn reset(&self) {
-        *self.is_rung.lock() = false;
-    }
-
-    pub fn sleep(&self, limit: Duration, _in_haste: bool) -> Woken {
-        let limit = if self.is_blind { limit.min(WITHOUT_EVENTS) } else { limit };
+    pub fn sleep(&self, limit: Duration, watch: Option<&Events>, _in_haste: bool) -> Woken {
+        let is_blind = watch.is_some_and(|watch| !watch.is_in_memory);
+        let limit = if is_blind { limit.min(WITHOUT_EVENTS) } else { limit };
         let mut is_rung = self.is_rung.lock();
         if !*is_rung {
             is_rung = wait(&self.bell, is_rung, Some(limit));
         }
         *is_rung = false;
-        Woken { touched: self.is_blind, interrupted: false }
+        Woken { is_blind, ..Woken::default() }
     }
 }
