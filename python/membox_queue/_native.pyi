@@ -8,7 +8,7 @@ Seconds are numbers or `timedelta`. Times come back as aware datetimes in UTC.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from types import GenericAlias, TracebackType
@@ -47,6 +47,7 @@ __version__: str
 sqlite_version: str
 """The version of the SQLite this module carries."""
 
+_R = TypeVar("_R")
 _T = TypeVar("_T", default=Any)
 _T_co = TypeVar("_T_co", default=Any, covariant=True)
 _Seconds: TypeAlias = float | timedelta
@@ -190,6 +191,8 @@ class Token:
 
     def __new__(cls) -> Self: ...
     def cancel(self) -> None: ...
+    def call(self, function: Callable[[], _R], /) -> _R:
+        """Call a function; once this is cancelled, its waits for writers or room end with `QueueBusyError`."""
 
 @final
 class ByContent:

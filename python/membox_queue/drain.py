@@ -100,7 +100,13 @@ class HandlesItems:
 class Shift:
     """One run of a loop: what its slots share, whether they are threads or tasks."""
 
-    def __init__(self, queues: Sequence[_native.Queue], handlers: Sequence[Handler], plan: Plan) -> None:
+    def __init__(
+        self,
+        queues: Sequence[_native.Queue],
+        handlers: Sequence[Handler],
+        plan: Plan,
+        in_thread: Callable[[Handler], Handler] | None = None,
+    ) -> None:
         if plan.batch not in (None, "group"):
             raise ValueError(f"batch must be None or 'group', not {plan.batch!r}")
         if not plan.grace >= 0:
@@ -111,9 +117,12 @@ class Shift:
             raise ValueError("a registered handler takes one item at a time; batch needs one that takes a list")
         self.shapes = [shape_for(queue, handler) for queue, handler in zip(queues, handlers, strict=True)]
         handlers = [handler.handle if isinstance(handler, HandlesItems) else handler for handler in handlers]
-        self.handlers = [wrapped(handler, plan.middleware) for handler in handlers]
         parts: list[Callable[..., Any]] = [*handlers, *plan.middleware]
         self.is_async = any(is_async(part) for part in parts)
+        if self.is_async and in_thread is not None:
+            # Inside middleware that is awaited.
+            handlers = [each if is_async(each) or not callable(each) else in_thread(each) for each in handlers]
+        self.handlers = [wrapped(handler, plan.middleware) for handler in handlers]
         self.retried = 0
         self.tally: Counter[str] = Counter()
         self.tended_at = time.monotonic()

@@ -56,6 +56,12 @@ impl Token {
         self.0.store(true, Ordering::SeqCst);
         crate::sqlite::ring_all();
     }
+
+    /// Calls a function whose waits end when the token is cancelled.
+    #[pyo3(signature = (function, /))]
+    fn call<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        super::signals::call_until(slf, function)
+    }
 }
 
 impl Token {

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use super::error::named;
 use super::leaving::{self, Native};
+use super::signals;
 use crate::queue;
 use crate::sync::Mutex;
 
@@ -58,7 +59,7 @@ impl Lock {
                 return Ok(false);
             }
             py.native(|| std::thread::sleep(left.min(PAUSE)));
-            py.check_signals()?;
+            signals::check(py)?;
             leaving::check(py)?;
         }
     }

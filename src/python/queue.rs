@@ -718,7 +718,7 @@ impl Queue {
             }
             let left = wait.saturating_sub(started.elapsed());
             py.native(|| self.core.sleep(&mut waiting, left))?;
-            py.check_signals()?;
+            super::signals::check(py)?;
             leaving::check(py)?;
         }
     }

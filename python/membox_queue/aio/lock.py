@@ -4,55 +4,65 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 from typing import TYPE_CHECKING, Any
 
+from membox_queue import _native
 from membox_queue.aio.waiting import outlast
 from membox_queue.errors import QueueError
 from membox_queue.queue import Queue
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Self
 
-    from membox_queue import _native
     from membox_queue.aio.queue import AsyncQueue
-
-LOCK_PAUSE = 0.02
-"""Seconds between two tries for a lock that somebody holds."""
+    from membox_queue.options import Seconds
 
 
 class AsyncLock:
     """A named lock in asyncio; entering it raises `QueueBusyError` while somebody else holds it."""
 
-    def __init__(self, queue: AsyncQueue[Any], name: str, ttl: float, wait: float) -> None:
+    def __init__(self, queue: AsyncQueue[Any], name: str, ttl: Seconds, wait: Seconds) -> None:
         self._queue = queue
-        self._make = functools.partial(Queue.lock, name=name, ttl=ttl)
+        self.name = name
+        self._ttl = ttl
         self._wait = wait
         self._lock: _native.Lock | None = None
 
-    async def __aenter__(self) -> Self:
-        lock = await self._queue._call(self._make)
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + self._wait
+    @property
+    def held(self) -> bool:
+        """Whether this object took it and has not given it back."""
+        return self._lock is not None and self._lock.held
+
+    async def acquire(self) -> bool:
+        """Take it, waiting as long as `wait` says. False while somebody holds it live."""
+        return bool(await self._take(_native.Lock.acquire))
+
+    async def release(self) -> bool:
+        """Give it back. False if it was not held, or was taken over."""
+        return self._lock is not None and await self._queue._run_in_thread(self._lock.release)
+
+    async def _take(self, how: Callable[[_native.Lock], Any]) -> Any:
+        if self._lock is None:
+            self._lock = await self._queue._call(Queue.lock, self.name, ttl=self._ttl, wait=self._wait)
+        lock = self._lock
         try:
-            while clock() < deadline and not await self._queue._run_in_thread(lock.acquire):
-                await asyncio.sleep(LOCK_PAUSE)
-            if not lock.held:
-                await self._queue._run_in_thread(lock.__enter__)
+            return await self._queue._interruptible(self._queue._waits, _native.Token(), lambda: how(lock))
         except asyncio.CancelledError:
             with contextlib.suppress(QueueError):
                 await outlast(self._queue._run_in_thread(lock.release))
             raise
-        self._lock = lock
+
+    async def __aenter__(self) -> Self:
+        await self._take(_native.Lock.__enter__)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            await self._queue._run_in_thread(lock.__exit__, kind, error, None)
+        if self._lock is not None:
+            await self._queue._run_in_thread(self._lock.__exit__, kind, error, None)
 
     @property
     def lost(self) -> bool:

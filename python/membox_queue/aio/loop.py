@@ -3,38 +3,60 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from membox_queue import _native
-from membox_queue.aio.item import AsyncItem
+from membox_queue.aio.item import AsyncItem, plain
+from membox_queue.aio.threads import Threads
 from membox_queue.aio.waiting import outlast
-from membox_queue.drain import LONG_SLICE, DrainReport, Shift
+from membox_queue.drain import LONG_SLICE, DrainReport, Plan, Shift
 from membox_queue.errors import SimulatedCrash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from membox_queue import _native
     from membox_queue.drain import Handler
 
 
 class Loop:
     """Carries out the requests of a shift's slots, each a task of the event loop."""
 
-    def __init__(self, shift: Shift, run_in_thread: Callable[..., Coroutine[Any, Any, Any]]) -> None:
-        self.shift = shift
+    def __init__(
+        self,
+        queue: _native.Queue[Any],
+        handler: Handler,
+        plan: Plan,
+        run_in_thread: Callable[..., Coroutine[Any, Any, Any]],
+    ) -> None:
+        # Plain handlers, and the look-out, have threads of their own: they may take long.
+        self.threads = Threads("membox-queue-handler")
+        self.shift = Shift([queue], [handler], plan, in_thread=self.in_thread)
         self.run_in_thread = run_in_thread
         self.watch: asyncio.Future[None] | None = None
         self.asked_to_stop = asyncio.Event()
+        self.asked_to_leave = asyncio.Event()
         self.events = asyncio.get_running_loop()
-        # Plain handlers, and the look-out, have threads of their own: they may take long.
-        self.threads = ThreadPoolExecutor(shift.plan.concurrency + 1, thread_name_prefix="membox-queue-handler")
+        self.ended: Future[None] = Future()
 
     def stop(self) -> None:
         """Claim no more; what runs has the grace to end. From any thread."""
         self.shift.stop()
-        self.events.call_soon_threadsafe(self.asked_to_stop.set)
+        self.tell(self.asked_to_stop)
+
+    def leave(self) -> None:
+        """The same without the grace."""
+        self.stop()
+        self.tell(self.asked_to_leave)
+
+    def tell(self, event: asyncio.Event) -> None:
+        """Set an event, from any thread."""
+        # An event loop that was closed in the middle of this has nobody to tell.
+        with contextlib.suppress(RuntimeError):
+            self.events.call_soon_threadsafe(event.set)
 
     async def run(self) -> DrainReport:
         """Run all slots to their end; whatever ends it, what is held is given back first."""
@@ -47,7 +69,9 @@ class Loop:
                 if shift.stop_asked:
                     self.stop()
                 slots += [asyncio.create_task(self.live(slot)) for slot in range(shift.plan.concurrency)]
-                await self.until_done(slots)
+                running = set(slots)
+                await until_ended(running, self.asked_to_stop, None)
+                await until_ended(running, self.asked_to_leave, shift.plan.grace)
             except SimulatedCrash:
                 shift.working.abandon()
                 raise
@@ -55,25 +79,9 @@ class Loop:
                 if shift.crew is not None:
                     shift.is_closing, shift.was_stopped = True, shift.working.stopped
                     await outlast(self.give_back(slots))
-                self.threads.shutdown(wait=False)
+                self.threads.close()
+                self.ended.set_result(None)
         return shift.report()
-
-    async def until_done(self, slots: list[asyncio.Task[None]]) -> None:
-        """Wait for the slots; once the shift is stopped, no longer than the grace."""
-        stop: asyncio.Task[Any] = asyncio.create_task(self.asked_to_stop.wait())
-        running: set[asyncio.Task[Any]] = set(slots)
-        try:
-            while running and not stop.done():
-                done, _ = await asyncio.wait({*running, stop}, return_when=asyncio.FIRST_COMPLETED)
-                running -= done
-                for task in done - {stop}:
-                    task.result()
-            if running:
-                done, _ = await asyncio.wait(running, timeout=self.shift.plan.grace)
-                for task in done:
-                    task.result()
-        finally:
-            stop.cancel()
 
     async def give_back(self, slots: list[asyncio.Task[None]]) -> None:
         """Let the slots come to rest, then give back what they held."""
@@ -114,14 +122,18 @@ class Loop:
         """Call a handler: one that is to be awaited in the event loop, a plain one in a thread."""
         try:
             if self.shift.is_async:
-                result = handler(self.wrapped(argument))
+                call = called(handler, self.wrapped(argument))
             else:
                 # When we are cancelled the thread goes on by itself; its item is given back, what it says is refused.
-                result = await asyncio.shield(self.events.run_in_executor(self.threads, handler, argument))
-            return None, (await result) if inspect.isawaitable(result) else result
+                raised, result = await self.threads.call(outcome_of, handler, argument)
+                if not inspect.isawaitable(result):
+                    return raised, result
+                call = called(lambda result: result, result)
+            # A task of its own: what it sets in context variables, and whom it cancels, is not the slot's.
+            return None, await asyncio.create_task(call)
         except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling() > 0:
+            slot = asyncio.current_task()
+            if slot is None or slot.cancelling() > 0:
                 raise
             failure = RuntimeError("the handler let a cancellation through that was not meant for it")
             failure.__cause__ = error
@@ -130,6 +142,18 @@ class Loop:
             if not _native.is_failure(error):
                 raise
             return error, None
+
+    def in_thread(self, handler: Handler) -> Handler:
+        """What calls a plain handler, with plain items, in a thread, where all around it is awaited."""
+
+        async def call(argument: Any) -> Any:
+            given = [plain(item) for item in argument] if isinstance(argument, list) else plain(argument)
+            raised, result = await self.threads.call(outcome_of, handler, given)
+            if raised is not None:
+                raise raised
+            return await result if inspect.isawaitable(result) else result
+
+        return call
 
     def wrapped(self, argument: Any) -> Any:
         """The items as a coroutine gets them."""
@@ -140,7 +164,7 @@ class Loop:
     async def wait(self, slot: int) -> bool:
         """All idle slots wait behind one look-out."""
         if self.watch is None or self.watch.done():
-            self.watch = self.events.run_in_executor(self.threads, look_out, self.shift, slot)
+            self.watch = self.threads.call(look_out, self.shift, slot)
         await asyncio.shield(self.watch)
         return True
 
@@ -149,3 +173,35 @@ def look_out(shift: Shift, slot: int) -> None:
     """Wait in a thread until it is worth looking again, or the shift is stopped."""
     while not shift.working.wait(slot, LONG_SLICE):
         pass
+
+
+def outcome_of(handler: Handler, argument: Any) -> tuple[Exception | None, Any]:
+    """What came of a call, as a value: a future cannot carry a StopIteration."""
+    try:
+        return None, handler(argument)
+    except Exception as error:
+        return error, None
+
+
+async def called(handler: Handler, argument: Any) -> Any:
+    """Call a handler, and await what it returns if that is to be awaited."""
+    result = handler(argument)
+    return await result if inspect.isawaitable(result) else result
+
+
+async def until_ended(running: set[asyncio.Task[Any]], end: asyncio.Event, limit: float | None) -> None:
+    """Wait until all have ended, the event is set, or the time is over; what one of them raises is raised."""
+    clock = asyncio.get_running_loop().time
+    deadline = None if limit is None else clock() + limit
+    ending: asyncio.Task[Any] = asyncio.create_task(end.wait())
+    try:
+        while running and not ending.done():
+            left = None if deadline is None else deadline - clock()
+            if left is not None and left <= 0:
+                return
+            done, _ = await asyncio.wait({*running, ending}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            running -= done
+            for task in done - {ending}:
+                task.result()
+    finally:
+        ending.cancel()

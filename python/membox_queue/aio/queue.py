@@ -5,32 +5,36 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import math
 import os
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from membox_queue import _native
 from membox_queue.aio.item import AsyncItem, plain
+from membox_queue.aio.items import Items
 from membox_queue.aio.lock import AsyncLock
 from membox_queue.aio.loop import Loop
 from membox_queue.aio.waiting import outlast, settled
-from membox_queue.drain import DrainReport, Plan, Shift
+from membox_queue.drain import DrainReport, Plan
 from membox_queue.errors import QueueClosedError, QueueError
 from membox_queue.queue import Opening, Queue, inherited, shape_of, type_in_brackets
 
 if TYPE_CHECKING:
     import builtins
     import types
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
     from types import TracebackType
     from typing import Literal, Self, Unpack
 
     from typing_extensions import TypeVar as TypeVarWithDefault
 
+    from membox_queue.drain import Middleware, OnError
     from membox_queue.handler import AsyncHandler, AsyncRegister
     from membox_queue.options import EnqueueOptions, QueueOptions, Seconds
+    from membox_queue.progress import Progress
 
     C = TypeVarWithDefault("C", default=Any)
     AsyncItemHandler = (
@@ -68,9 +72,16 @@ def verb(
 def ending(
     method: Callable[Concatenate[Queue[Any], _native.Item[Any], P], T],
 ) -> Callable[Concatenate[AsyncQueue[Any], AsyncItem[Any] | _native.Item[Any], P], Coroutine[Any, Any, T]]:
-    """The same for a verb about a claimed item."""
-    awaited: Any = verb(method)
-    return awaited  # type: ignore[no-any-return]
+    """The same for a verb that ends a claim or makes it last: when it is cancelled it is carried out all the same."""
+
+    @functools.wraps(method)
+    async def awaited(
+        self: AsyncQueue[Any], item: AsyncItem[Any] | _native.Item[Any], /, *arguments: P.args, **options: P.kwargs
+    ) -> T:
+        queue = await self._opened()
+        return await self._run_in_thread(functools.partial(method, queue, plain(item), *arguments, **options))
+
+    return awaited
 
 
 class AsyncQueue(Generic[C]):
@@ -109,18 +120,25 @@ class AsyncQueue(Generic[C]):
         self._open: Callable[[], Queue[C]] = functools.partial(Queue, path, name, type=type, **options)
         self._queue: Queue[C] | None = None
         self._handlers: dict[str, AsyncHandler[..., Any]] = {}
-        self._opening = asyncio.Lock()
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="membox-queue-async")
-        # Those who wait do not keep the others from their turn.
-        self._waits = ThreadPoolExecutor(WAITS, thread_name_prefix="membox-queue-wait")
-        self._loops: set[Loop] = set()
         self._is_closed = False
+        self._begin()
 
     if not TYPE_CHECKING:
 
         def __class_getitem__(cls, type: Any) -> Any:
             """`AsyncQueue[Doc]`: called, it makes a queue of that type."""
             return Opening(cls, type)
+
+    def _begin(self) -> None:
+        """What belongs to one process; a forked child begins anew."""
+        self._process = os.getpid()
+        self._opening = threading.Lock()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="membox-queue-async")
+        # Those who wait do not keep the others from their turn.
+        self._waits = ThreadPoolExecutor(WAITS, thread_name_prefix="membox-queue-wait")
+        self._loops: set[Loop] = set()
+        self._left: deque[_native.Item[Any]] = deque()
+        self._returning: set[Future[None]] = set()
 
     @property
     def path(self) -> Path | None:
@@ -221,7 +239,7 @@ class AsyncQueue(Generic[C]):
         return await self._call(Queue.mark_done_many, [plain(item) for item in items])
 
     async def claim(
-        self, *, wait: float = 0.0, lease: float | None = None, group: str | None = None, worker: str | None = None
+        self, *, wait: Seconds = 0.0, lease: Seconds | None = None, group: str | None = None, worker: str | None = None
     ) -> AsyncItem[C] | None:
         """Take the next item; None when nothing is due. With `wait`, waits up to that long for one."""
         items = await self._claim(1, "queue", wait, lease, group, worker)
@@ -231,8 +249,8 @@ class AsyncQueue(Generic[C]):
         self,
         limit: int,
         *,
-        wait: float = 0.0,
-        lease: float | None = None,
+        wait: Seconds = 0.0,
+        lease: Seconds | None = None,
         group: str | None = None,
         worker: str | None = None,
     ) -> list[AsyncItem[C]]:
@@ -240,32 +258,24 @@ class AsyncQueue(Generic[C]):
         return await self._claim(limit, "queue", wait, lease, group, worker)
 
     async def claim_group(
-        self, *, wait: float = 0.0, lease: float | None = None, worker: str | None = None
+        self, *, wait: Seconds = 0.0, lease: Seconds | None = None, worker: str | None = None
     ) -> list[AsyncItem[C]]:
         """Take everything pending of one group of which nothing is in work, in order."""
         return await self._claim(1, "group", wait, lease, None, worker)
 
-    def lock(self, name: str, *, ttl: float = 30.0, wait: float = 0.0) -> AsyncLock:
+    def lock(self, name: str, *, ttl: Seconds = 30.0, wait: Seconds = 0.0) -> AsyncLock:
         """A lock of the whole file by its name: `async with queue.lock("nightly"): …`."""
         return AsyncLock(self, name, ttl, wait)
 
-    async def wait(self, id: int, timeout: float | None = None) -> _native.Item[C]:
+    async def wait(self, id: int, timeout: Seconds | None = None) -> _native.Item[C]:
         """Wait for an item to end, and return it. Raises TimeoutError."""
         token = _native.Token()
-        return await self._interruptible(token, Queue._wait_for, id, timeout, token)
+        queue = await self._opened()
+        return await self._interruptible(self._waits, token, functools.partial(queue._wait_for, id, timeout, token))
 
-    async def __aiter__(self) -> AsyncIterator[AsyncItem[C]]:
+    def __aiter__(self) -> Items[C]:
         """Claim for ever; each item is renewed until `async with item:` ends it, and given back if nothing did."""
-        while True:
-            item = await self.claim(wait=math.inf)
-            if item is None:
-                continue
-            try:
-                await item._keep()
-                yield item
-            finally:
-                if not item._item._settled:
-                    await outlast(self._run_in_thread(give_back, await self._opened(), [item._item]))
+        return Items(self)
 
     @property
     def type(self) -> Any:
@@ -306,16 +316,72 @@ class AsyncQueue(Generic[C]):
         self._handlers[name] = queue._handlers[name] = AsyncHandler(queue, function)
         return self._handlers[name]
 
-    async def drain(self, handler: AsyncItemHandler[C] | None = None, **plan: Any) -> DrainReport:
+    async def drain(
+        self,
+        handler: AsyncItemHandler[C] | None = None,
+        *,
+        concurrency: int = 1,
+        retry_failed: bool = False,
+        exclusive: bool = True,
+        limit: int | None = None,
+        linger: Seconds = 0.0,
+        progress: Progress = None,
+        batch: Literal["group"] | None = None,
+        grace: float = 30.0,
+        max_runtime: Seconds | None = None,
+        middleware: Sequence[Middleware] = (),
+        on_error: OnError | None = None,
+    ) -> DrainReport:
         """Claim and handle until nothing is due; the arguments are those of `Queue.drain`.
 
-        A coroutine function is awaited in the event loop, `concurrency` at a time; a plain one runs in a thread.
+        A coroutine function is awaited in the event loop, `concurrency` at a time, each call in a task of its own; a
+        plain one runs in a thread. Both see the context variables of whoever called `drain`.
         """
-        return await self._loop(handler, Plan(**{"exclusive": True, **plan}))
+        return await self._loop(
+            handler,
+            Plan(
+                concurrency=concurrency,
+                retry_failed=retry_failed,
+                exclusive=exclusive,
+                limit=limit,
+                linger=linger,
+                progress=progress,
+                batch=batch,
+                grace=grace,
+                max_runtime=max_runtime,
+                middleware=middleware,
+                on_error=on_error,
+            ),
+        )
 
-    async def work(self, handler: AsyncItemHandler[C] | None = None, **plan: Any) -> DrainReport:
+    async def work(
+        self,
+        handler: AsyncItemHandler[C] | None = None,
+        *,
+        concurrency: int = 1,
+        limit: int | None = None,
+        progress: Progress = None,
+        batch: Literal["group"] | None = None,
+        grace: float = 30.0,
+        max_runtime: Seconds | None = None,
+        middleware: Sequence[Middleware] = (),
+        on_error: OnError | None = None,
+    ) -> DrainReport:
         """Claim and handle until `stop()` or cancellation; the arguments are those of `Queue.work`."""
-        return await self._loop(handler, Plan(stays=True, **plan))
+        return await self._loop(
+            handler,
+            Plan(
+                stays=True,
+                concurrency=concurrency,
+                limit=limit,
+                progress=progress,
+                batch=batch,
+                grace=grace,
+                max_runtime=max_runtime,
+                middleware=middleware,
+                on_error=on_error,
+            ),
+        )
 
     def stop(self) -> None:
         """End the loops that run on this object: nothing more is claimed, what runs has the grace to end."""
@@ -323,14 +389,24 @@ class AsyncQueue(Generic[C]):
             loop.stop()
 
     async def close(self) -> None:
-        """End this object's use of the file. Closing twice is closing once."""
+        """End this object's use of the file. Closing twice is closing once.
+
+        Loops that still run on it end at once, as after `stop()` without a grace; what they hold is given back first.
+        """
         if self._is_closed:
             return
+        self._begin_in_child()
+        running = [loop for loop in self._loops if not loop.events.is_closed()]
+        for loop in running:
+            loop.leave()
+        for loop in running:
+            await asyncio.shield(asyncio.wrap_future(loop.ended))
+        await self._take_back_left()
         self._is_closed = True
         for handler in self._handlers.values():
             await handler.queue.close()
         if self._queue is not None:
-            await asyncio.get_running_loop().run_in_executor(self._threads, self._queue.close)
+            await settled(asyncio.get_running_loop().run_in_executor(self._threads, self._queue.close))
         self._threads.shutdown(wait=False)
         self._waits.shutdown(wait=False)
 
@@ -343,18 +419,31 @@ class AsyncQueue(Generic[C]):
     ) -> None:
         await self.close()
 
+    def __repr__(self) -> str:
+        state = " (closed)" if self._is_closed else ""
+        return f"<AsyncQueue {self.name!r} in {os.fspath(self._path)!r}{state}>"
+
     async def _opened(self) -> Queue[C]:
+        if self._left or self._returning:
+            await self._take_back_left()
         if self._queue is None:
-            async with self._opening:
-                if self._queue is None:
-                    self._queue = await self._run_in_thread(self._open)
+            await self._run_in_thread(self._open_once)
+        assert self._queue is not None
         return self._queue
 
+    def _open_once(self) -> None:
+        """In a thread: event loops of several threads may come at once."""
+        with self._opening:
+            if self._queue is None:
+                self._queue = self._open()
+
     async def _call(self, method: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """Call a verb. One that is cancelled while it waits for other writers, or for room, changes nothing."""
         queue = await self._opened()
         given = [plain(argument) for argument in arguments]
         named = {name: plain(value) for name, value in options.items()}
-        return await self._run_in_thread(functools.partial(method, queue, *given, **named))
+        threads = self._waits if options.get("wait") else self._threads
+        return await self._interruptible(threads, _native.Token(), functools.partial(method, queue, *given, **named))
 
     async def _run_in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """Call something short; when we are cancelled meanwhile, what it does is done before that is told."""
@@ -363,15 +452,49 @@ class AsyncQueue(Generic[C]):
     def _submit(self, threads: ThreadPoolExecutor, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
         if self._is_closed:
             raise QueueClosedError("this queue is closed; open a new AsyncQueue to go on")
+        if self._begin_in_child():
+            threads = self._threads
         return asyncio.get_running_loop().run_in_executor(threads, function, *arguments)
 
+    def _begin_in_child(self) -> bool:
+        """A forked child has none of its parent's threads."""
+        is_child = self._process != os.getpid()
+        if is_child:
+            self._begin()
+        return is_child
+
+    def _leave(self, item: AsyncItem[Any], events: asyncio.AbstractEventLoop) -> None:
+        """Give back what a loop left behind; from any thread, in the middle of anything."""
+        self._left.append(item._item)
+        try:
+            events.call_soon_threadsafe(self._give_back_left)
+        except RuntimeError:
+            # Its event loop is closed. A queue that is in use finds it at its next verb.
+            with contextlib.suppress(QueueError, IndexError):
+                if self._queue is not None:
+                    give_back(self._queue, [self._left.pop()])
+
+    def _give_back_left(self) -> None:
+        items = [self._left.popleft() for _ in range(len(self._left))]
+        if items and self._queue is not None and not self._is_closed:
+            returning = self._threads.submit(give_back, self._queue, items)
+            self._returning.add(returning)
+            returning.add_done_callback(self._returning.discard)
+
+    async def _take_back_left(self) -> None:
+        """Before anything else: whoever left a loop finds its item given back."""
+        self._give_back_left()
+        for returning in tuple(self._returning):
+            with contextlib.suppress(QueueError):
+                await settled(asyncio.wrap_future(returning))
+
     async def _claim(
-        self, limit: int, kind: str, wait: float, lease: float | None, group: str | None, worker: str | None
+        self, limit: int, kind: str, wait: Seconds, lease: Seconds | None, group: str | None, worker: str | None
     ) -> list[AsyncItem[C]]:
         queue = await self._opened()
         token = _native.Token()
         claim = functools.partial(queue._claim, limit, kind, wait, lease, group, worker, token)
-        claiming = self._submit(self._waits if wait else self._threads, claim)
+        claiming = self._submit(self._waits if wait else self._threads, token.call, claim)
         try:
             items = await asyncio.shield(claiming)
         except asyncio.CancelledError:
@@ -382,15 +505,14 @@ class AsyncQueue(Generic[C]):
             raise
         return [AsyncItem(item, self._run_in_thread) for item in items]
 
-    async def _interruptible(self, token: _native.Token, method: Callable[..., T], *arguments: Any) -> T:
+    async def _interruptible(self, threads: ThreadPoolExecutor, token: _native.Token, call: Callable[[], T]) -> T:
         """Call something that may take long and can be ended by its token."""
-        queue = await self._opened()
-        waiting = self._submit(self._waits, functools.partial(method, queue, *arguments))
+        waiting = self._submit(threads, token.call, call)
         try:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
             token.cancel()
-            with contextlib.suppress(QueueError, TimeoutError):
+            with contextlib.suppress(Exception):
                 await outlast(waiting)
             raise
 
@@ -398,8 +520,7 @@ class AsyncQueue(Generic[C]):
         if handler is None and self.name not in self._handlers:
             raise TypeError(f"the queue {self.name!r} has no handler; give one, or register it with @queue.handler")
         handler = self._handlers[self.name] if handler is None else handler
-        shift = Shift([await self._opened()], [handler], plan)
-        loop = Loop(shift, self._run_in_thread)
+        loop = Loop(await self._opened(), handler, plan, self._run_in_thread)
         self._loops.add(loop)
         try:
             return await loop.run()

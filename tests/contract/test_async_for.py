@@ -1,0 +1,104 @@
+"""async for: renewed claims, one after another; whichever way the loop is left, nothing stays in hand."""
+
+import asyncio
+import contextlib
+import gc
+
+import pytest
+from membox_queue import AsyncQueue
+
+
+async def leave(how, queue, told):
+    """Take one item in a loop and leave it in one of the ways there are."""
+    async for item in queue:
+        told.append(item.id)
+        if how == "break":
+            break
+        if how == "return":
+            return
+        if how == "raise":
+            raise LookupError
+        await asyncio.Event().wait()
+
+
+async def left(how, queue):
+    """Leave a loop, and be back."""
+    told = []
+    task = asyncio.create_task(leave(how, queue, told))
+    while not told:
+        await asyncio.sleep(0.001)
+    if how == "cancel":
+        task.cancel()
+    with contextlib.suppress(LookupError, asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("how", ["break", "return", "raise", "cancel"])
+def test_whoever_has_left_a_loop_finds_its_item_given_back(path, queue, how):
+    async def main():
+        async with AsyncQueue(path) as aqueue:
+            await left(how, aqueue)
+            assert (await aqueue.counts())["processing"] == 0
+            return await aqueue.claim()
+
+    queue.enqueue("x")
+    assert (asyncio.run(main()).attempt, queue.get(1).retries) == (2, 0)
+
+
+@pytest.mark.parametrize("how", ["break", "return", "raise", "cancel"])
+def test_a_queue_that_is_closed_after_a_loop_was_left_has_given_its_item_back(path, queue, how):
+    async def main():
+        async with AsyncQueue(path) as aqueue:
+            await left(how, aqueue)
+
+    queue.enqueue("x")
+    asyncio.run(main())
+    assert (queue.get(1).status, queue.get(1).retries) == ("pending", 0)
+
+
+@pytest.mark.parametrize("when", ["while it runs", "when it is closed"])
+def test_a_loop_that_was_left_gives_its_item_back_by_itself(path, queue, until, when):
+    kept = []
+
+    async def main():
+        aqueue = AsyncQueue(path)
+        loop = aiter(aqueue)
+        await anext(loop)
+        if when == "when it is closed":
+            kept.append(loop)
+
+    queue.enqueue("x")
+    asyncio.run(main())
+    kept.clear()
+    gc.collect()
+    until(lambda: queue.get(1).status == "pending")
+    assert [attempt.ending for attempt in queue.history(1)] == ["released"]
+
+
+def test_a_loop_that_was_closed_is_over(path, queue):
+    async def main():
+        async with AsyncQueue(path) as aqueue, contextlib.aclosing(aiter(aqueue)) as items:
+            first = await anext(items)
+            await items.aclose()
+            assert queue.get(first.id).status == "pending"
+            with pytest.raises(StopAsyncIteration):
+                await anext(items)
+
+    queue.enqueue("x")
+    asyncio.run(main())
+
+
+def test_two_tasks_need_a_loop_each(path, queue):
+    async def main():
+        async with AsyncQueue(path) as aqueue:
+            items = aiter(aqueue)
+            waiting = asyncio.create_task(anext(items))
+            await asyncio.sleep(0)
+            with pytest.raises(RuntimeError, match="a loop of its own"):
+                await anext(items)
+            queue.enqueue("x")
+            async with await waiting as item:
+                assert item.content == "x"
+
+    asyncio.run(main())
+    assert queue.get(1).status == "done"

@@ -1,0 +1,329 @@
+"""AsyncQueue among event loops, threads, forks and tasks: none of them is taken for granted."""
+
+import asyncio
+import contextvars
+import inspect
+import os
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+from membox_queue import AsyncItem, AsyncQueue, DrainReport, Item, Queue, QueueBusyError
+
+asked_by = contextvars.ContextVar("asked_by", default="nobody")
+
+
+async def nothing(item):
+    """Handle an item by doing nothing."""
+
+
+SAME = [
+    name
+    for name in dir(Queue)
+    if inspect.iscoroutinefunction(getattr(AsyncQueue, name, None)) and not name.startswith("_")
+]
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_a_verb_takes_here_what_it_takes_in_a_queue(name):
+    def of(verb):
+        known = inspect.signature(verb).parameters.values()
+        return {(each.name, each.default) for each in known if each.name != "self" and each.kind != each.VAR_KEYWORD}
+
+    here, there = of(getattr(AsyncQueue, name)), of(getattr(Queue, name))
+    # Some pass options on by their names; none has arguments of its own.
+    passes_on = name in ("enqueue", "enqueue_file", "configure")
+    assert here <= there if passes_on else here == there
+
+
+@pytest.mark.parametrize("option", ["stays", "lease_ttl", "exclusive", "linger"])
+def test_work_takes_no_options_but_its_own(path, option):
+    with pytest.raises(TypeError, match=option):
+        asyncio.run(AsyncQueue(path).work(nothing, **{option: True}))
+
+
+def test_seconds_may_be_a_timedelta_everywhere(path):
+    async def main():
+        short = timedelta(milliseconds=10)
+        async with AsyncQueue(path) as queue, AsyncQueue(path) as other:
+            assert await queue.claim(wait=short, lease=timedelta(seconds=5)) is None
+            with pytest.raises(TimeoutError):
+                await queue.wait(await queue.enqueue("x"), timeout=short)
+            async with queue.lock("nightly", wait=short, ttl=timedelta(seconds=5)):
+                with pytest.raises(QueueBusyError):
+                    await other.lock("nightly", wait=short).__aenter__()
+
+    asyncio.run(main())
+
+
+def test_a_lock_is_taken_and_given_back_by_hand(path):
+    async def main():
+        async with AsyncQueue(path) as one, AsyncQueue(path) as other:
+            lock, rival = one.lock("nightly"), other.lock("nightly")
+            assert (lock.name, lock.held, await lock.release()) == ("nightly", False, False)
+            assert await lock.acquire()
+            assert lock.held
+            assert not await rival.acquire()
+            assert await lock.release()
+            assert await rival.acquire()
+
+    asyncio.run(main())
+
+
+# Event loops, threads and processes.
+
+
+def test_event_loops_of_several_threads_share_one_object(path, queue):
+    aqueue = AsyncQueue(path)
+    together = threading.Barrier(6)
+    failures = []
+
+    async def enqueue():
+        together.wait(20)
+        await asyncio.gather(*(aqueue.enqueue("x") for _ in range(5)))
+
+    def run():
+        try:
+            asyncio.run(asyncio.wait_for(enqueue(), 20))
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert queue.pending() == 30
+    asyncio.run(aqueue.close())
+
+
+def test_a_path_that_could_not_be_opened_may_be_opened_later_in_another_event_loop(tmp_path):
+    queue = AsyncQueue(tmp_path / "later" / "memory.db")
+
+    async def together():
+        return await asyncio.gather(*(queue.enqueue("x") for _ in range(3)), return_exceptions=True)
+
+    assert {type(error) for error in asyncio.run(together())} <= {
+        FileNotFoundError,
+        *FileNotFoundError.__subclasses__(),
+    }
+    (tmp_path / "later").mkdir()
+    assert sorted(asyncio.run(together())) == [1, 2, 3]
+    asyncio.run(queue.close())
+
+
+def test_an_object_that_was_used_before_a_fork_serves_the_child_too(path, queue, start):
+    program = """
+import asyncio, os, signal, sys
+from membox_queue import AsyncQueue
+queue = AsyncQueue(sys.argv[1])
+asyncio.run(queue.enqueue("parent"))
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    asyncio.run(queue.enqueue("child"))
+    asyncio.run(queue.close())
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+asyncio.run(queue.enqueue("parent"))
+"""
+    assert start(program, path).communicate(timeout=30)[0] == "0\n"
+    assert [item.content for item in queue.items()] == ["parent", "child", "parent"]
+
+
+# Closing.
+
+
+@pytest.mark.parametrize("handler", ["coroutine", "plain"])
+def test_a_queue_that_is_closed_under_its_loop_gives_back_what_that_holds(path, queue, handler):
+    free = threading.Event()
+
+    async def main():
+        began = asyncio.Event()
+        events = asyncio.get_running_loop()
+
+        async def coroutine(item):
+            began.set()
+            await asyncio.Event().wait()
+
+        def plain(item):
+            events.call_soon_threadsafe(began.set)
+            free.wait(20)
+
+        async with AsyncQueue(path) as aqueue:
+            task = asyncio.create_task(aqueue.work({"coroutine": coroutine, "plain": plain}[handler]))
+            await began.wait()
+        assert queue.counts()["processing"] == 0
+        return await task
+
+    queue.enqueue_many(["a", "b"])
+    try:
+        assert asyncio.run(main()) == DrainReport(released=1, stopped=True)
+    finally:
+        free.set()
+
+
+def test_a_handler_may_close_its_queue(path, queue):
+    async def main():
+        aqueue = AsyncQueue(path)
+
+        async def handler(item):
+            await aqueue.close()
+
+        return await asyncio.wait_for(aqueue.work(handler), 20)
+
+    queue.enqueue("x")
+    assert asyncio.run(main()) == DrainReport(released=1, stopped=True)
+
+
+# What a handler may do to its task.
+
+
+@pytest.mark.parametrize("kind", ["coroutine", "plain"])
+def test_a_handler_sees_the_context_variables_of_who_drains_and_not_those_of_other_items(path, queue, kind):
+    queue.enqueue_many(["a", "b"])
+    seen = []
+
+    def plain(item):
+        seen.append(asked_by.get())
+        asked_by.set(item.content)
+
+    async def coroutine(item):
+        plain(item)
+
+    async def main():
+        asked_by.set("anna")
+        async with AsyncQueue(path) as aqueue:
+            await aqueue.drain({"coroutine": coroutine, "plain": plain}[kind])
+
+    asyncio.run(main())
+    assert seen == ["anna", "anna"]
+
+
+@pytest.mark.parametrize("swallowed", [False, True])
+def test_a_handler_that_cancels_its_own_task_ends_neither_the_loop_nor_the_next_item(path, queue, swallowed):
+    async def handler(item):
+        if item.content == "self":
+            asyncio.current_task().cancel()
+            try:
+                await asyncio.sleep(0)
+            except asyncio.CancelledError:
+                if not swallowed:
+                    raise
+        if item.content == "stray":
+            raise asyncio.CancelledError
+
+    async def main():
+        async with AsyncQueue(path) as aqueue:
+            return await aqueue.drain(handler)
+
+    queue.enqueue_many(["self", "stray", "ok"])
+    assert asyncio.run(main()) == DrainReport(done=1 + swallowed, failed=2 - swallowed)
+
+
+def test_a_plain_handler_may_raise_even_a_stop_iteration(path, queue):
+    async def main():
+        async with AsyncQueue(path) as aqueue:
+            return await asyncio.wait_for(aqueue.drain(lambda item: next(iter(()))), 20)
+
+    queue.enqueue("x")
+    assert asyncio.run(main()) == DrainReport(failed=1)
+    assert queue.get(1).error.startswith("StopIteration")
+
+
+@pytest.mark.parametrize("batch", [None, "group"])
+def test_a_plain_handler_runs_in_a_thread_also_inside_middleware_that_is_awaited(path, queue, batch):
+    queue.enqueue("x", group="g")
+    seen = []
+
+    async def middleware(argument, call_next):
+        seen.append(argument)
+        return f"outer({await call_next(argument)})"
+
+    def handler(argument):
+        seen.append(argument)
+        assert threading.current_thread() is not threading.main_thread()
+        return "r"
+
+    async def main():
+        async with AsyncQueue(path) as aqueue:
+            return await aqueue.drain(handler, middleware=[middleware], batch=batch)
+
+    assert asyncio.run(main()) == DrainReport(done=1)
+    outer, inner = (each[0] if batch else each for each in seen)
+    assert (type(outer), type(inner)) == (AsyncItem, Item)
+    assert queue.get(1).result == "outer(r)"
+
+
+# Cancelling what waits for others.
+
+
+@pytest.mark.parametrize("what", ["enqueue", "enqueue_many", "claim", "claim with wait", "purge", "lock"])
+def test_a_verb_that_waits_for_another_writer_is_cancelled_at_once_and_changes_nothing(path, queue, writer, what):
+    queue.enqueue("x")
+
+    async def main():
+        async with AsyncQueue(path, busy_timeout=60) as aqueue:
+            await aqueue.pending()
+            let_go = await asyncio.to_thread(writer)
+            calls = {
+                "enqueue": lambda: aqueue.enqueue("y"),
+                "enqueue_many": lambda: aqueue.enqueue_many(["y", "z"]),
+                "claim": lambda: aqueue.claim(),
+                "claim with wait": lambda: aqueue.claim(wait=60),
+                "purge": lambda: aqueue.purge("pending"),
+                "lock": lambda: aqueue.lock("nightly").acquire(),
+            }
+            began = time.monotonic()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(calls[what](), 0.05)
+            took = time.monotonic() - began
+            await asyncio.to_thread(let_go)
+            return took
+
+    # The file was held all the while.
+    assert asyncio.run(main()) < 20
+    assert (queue.counts()["pending"], queue.get(1).attempt) == (1, 0)
+
+
+def test_a_wait_for_room_is_cancelled_at_once_and_keeps_no_verb_from_its_turn(path):
+    async def main():
+        async with AsyncQueue(path, max_pending=1) as aqueue:
+            await aqueue.enqueue("first")
+            waiting = [asyncio.create_task(aqueue.enqueue("more", wait=60)) for _ in range(40)]
+            await asyncio.sleep(0.05)
+            assert await asyncio.wait_for(aqueue.pending(), 10) == 1
+            for task in waiting:
+                task.cancel()
+            await asyncio.wait_for(asyncio.wait(waiting), 20)
+            assert all(task.cancelled() for task in waiting)
+            assert await aqueue.pending() == 1
+
+    asyncio.run(main())
+
+
+def test_what_ends_a_claim_is_carried_out_although_it_is_cancelled(path, queue, writer):
+    queue.enqueue("x")
+
+    async def main():
+        async with AsyncQueue(path) as aqueue:
+            item = await aqueue.claim()
+            let_go = await asyncio.to_thread(writer)
+            ending = asyncio.create_task(aqueue.mark_done(item))
+            await asyncio.sleep(0.05)
+            ending.cancel()
+            await asyncio.sleep(0.05)
+            assert not ending.done()
+            await asyncio.to_thread(let_go)
+            await asyncio.wait([ending])
+            assert ending.cancelled()
+
+    asyncio.run(main())
+    assert queue.get(1).status == "done"
+
+
+def test_its_name_is_told(path):
+    queue = AsyncQueue(path, "emails")
+    assert repr(queue) == f"<AsyncQueue 'emails' in {os.fspath(path)!r}>"
