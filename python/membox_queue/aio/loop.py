@@ -18,7 +18,6 @@ from membox_queue.errors import SimulatedCrash
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from membox_queue import _native
     from membox_queue.drain import Handler
 
 
@@ -175,11 +174,13 @@ def look_out(shift: Shift, slot: int) -> None:
         pass
 
 
-def outcome_of(handler: Handler, argument: Any) -> tuple[Exception | None, Any]:
+def outcome_of(handler: Handler, argument: Any) -> tuple[BaseException | None, Any]:
     """What came of a call, as a value: a future cannot carry a StopIteration."""
     try:
         return None, handler(argument)
-    except Exception as error:
+    except BaseException as error:
+        if not _native.is_failure(error):
+            raise
         return error, None
 
 
