@@ -33,6 +33,11 @@ impl Rate {
         let free = earlier.filter(|at| at.saturating_sub(now.ms()) <= self.per_ms)?.saturating_add(self.per_ms);
         (free > now.ms()).then_some(free)
     }
+
+    /// The latest time that `wait` may say.
+    pub fn furthest(&self, now: Now) -> i64 {
+        now.plus(self.per_ms.saturating_mul(2))
+    }
 }
 
 /// As it is written in Python.
@@ -61,6 +66,8 @@ mod tests {
         let rate = Rate::new(1, 1_000).unwrap();
         assert_eq!(rate.wait(Some(86_400_000), Now(5)), None);
         assert_eq!(rate.wait(Some(6), Now(5)), Some(1_006), "a small step back lets nobody slip through");
+        assert_eq!(rate.wait(Some(1_005), Now(5)), Some(rate.furthest(Now(5))));
+        assert_eq!(rate.wait(Some(1_006), Now(5)), None);
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Queue {
     /// Brings groups back into the order whose rate allows it again; returns how many.
     pub(super) fn free_groups(&self, tx: &Tx) -> Result<usize> {
         // An object that was given no rate cannot say how far a hold may reach.
-        let furthest = self.settings().settings.group_rate.map_or(i64::MAX, |rate| tx.now().plus(rate.per_ms));
+        let furthest = self.settings().settings.group_rate.map_or(i64::MAX, |rate| rate.furthest(tx.now()));
         Ok(tx.free_groups(self.name(), furthest, FREED_AT_A_TIME)?.len())
     }
 

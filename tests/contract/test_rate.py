@@ -400,6 +400,26 @@ def test_a_clock_that_goes_back_a_day_holds_nobody_for_a_day(path, clock, kind, 
     queue.close()
 
 
+@pytest.mark.parametrize("reopened", [False, True])
+@pytest.mark.parametrize("kind", ["rate", "group_rate"])
+def test_a_clock_that_goes_back_a_little_lets_nobody_slip_through(path, clock, kind, reopened):
+    settings = {kind: Rate(2, per=60), "group_limit": 9}
+    queue = Queue(path, **settings)
+    fill(queue, "a")
+    queue.mark_done_many(queue.claim_many(9))
+    assert queue.counts()["done"] == 2
+    clock.advance(-5)
+    if reopened:
+        queue.close()
+        queue = Queue(path, **settings)
+    assert take(queue) == []
+    clock.advance(64)
+    assert take(queue) == []
+    clock.advance(1)
+    assert take(queue, 2) == ["a3", "a4"]
+    queue.close()
+
+
 def test_a_paused_queue_uses_nothing_up(path, clock):
     with Queue(path, rate=Rate(1, per=60)) as queue:
         queue.enqueue_many(range(3))
