@@ -322,6 +322,30 @@ def test_many_claims_of_unexpected_types_do_not_keep_a_claim_busy_for_ever(queue
     assert worker.wait(5) == 0
 
 
+DOWN_TO_VERSION_3 = """
+DROP VIEW membox_queue_gone;
+DROP VIEW membox_queue_group_moved;
+DROP TRIGGER ingest_queue_gone;
+DROP TRIGGER ingest_queue_group_insert;
+DROP TRIGGER ingest_queue_group_update;
+DROP TRIGGER ingest_queue_group_leave;
+DROP TRIGGER ingest_queue_replace;
+DROP TRIGGER ingest_queue_replaced;
+DROP TRIGGER ingest_queue_replace_by_update;
+DROP TRIGGER ingest_queue_replaced_by_update;
+DROP TABLE membox_queue_groups;
+DROP TABLE membox_queue_replaced;
+CREATE VIEW membox_queue_group_moved (queue, group_key) AS SELECT NULL, NULL;
+CREATE TRIGGER membox_queue_group_moved INSTEAD OF INSERT ON membox_queue_group_moved BEGIN SELECT 1; END;
+CREATE TRIGGER ingest_queue_count_delete AFTER DELETE ON ingest_queue BEGIN SELECT 1; END;
+CREATE TRIGGER ingest_queue_group_insert AFTER INSERT ON ingest_queue BEGIN SELECT 1; END;
+CREATE TRIGGER ingest_queue_group_update AFTER UPDATE OF status ON ingest_queue BEGIN SELECT 1; END;
+CREATE TRIGGER ingest_queue_group_leave AFTER UPDATE OF group_key ON ingest_queue BEGIN SELECT 1; END;
+CREATE TRIGGER ingest_queue_group_delete AFTER DELETE ON ingest_queue BEGIN SELECT 1; END;
+CREATE TRIGGER ingest_queue_history_delete AFTER DELETE ON ingest_queue BEGIN SELECT 1; END;
+UPDATE membox_queue_meta SET value = '3' WHERE key = 'schema_version';
+"""
+
 DOWN_TO_VERSION_2 = """
 DROP TRIGGER ingest_queue_changed;
 DROP TRIGGER membox_queue_schedule_changed;
@@ -331,9 +355,6 @@ UPDATE membox_queue_meta SET value = '2' WHERE key = 'schema_version';
 """
 
 DOWN_TO_VERSION_1 = """
-DROP TRIGGER ingest_queue_unclaim;
-DROP TRIGGER ingest_queue_history_delete;
-DROP VIEW membox_queue_group_moved;
 DROP INDEX ingest_queue_finished;
 DROP INDEX ingest_queue_heads;
 DROP TABLE membox_queue_holders;
@@ -342,10 +363,6 @@ DROP TABLE membox_queue_holds;
 DROP TABLE membox_queue_schedules;
 DROP TABLE membox_queue_progress;
 CREATE INDEX ingest_queue_failed ON ingest_queue (queue, finished_at) WHERE status = 'failed';
-CREATE VIEW membox_queue_group_moved (queue, group_key) AS SELECT NULL, NULL;
-CREATE TRIGGER membox_queue_group_moved INSTEAD OF INSERT ON membox_queue_group_moved BEGIN SELECT 1; END;
-CREATE TRIGGER ingest_queue_unclaim AFTER UPDATE OF status ON ingest_queue BEGIN SELECT 1; END;
-CREATE TRIGGER ingest_queue_history_delete AFTER DELETE ON ingest_queue BEGIN SELECT 1; END;
 ALTER TABLE ingest_queue DROP COLUMN holder;
 UPDATE membox_queue_meta SET value = '1' WHERE key = 'schema_version';
 """
@@ -358,6 +375,7 @@ def test_a_file_of_version_1_is_brought_up_with_its_rows(path):
         queue.mark_done(queue.claim())
         queue.mark_failed(queue.claim(), "no")
     connection = sqlite3.connect(path)
+    connection.executescript(DOWN_TO_VERSION_3)
     connection.executescript(DOWN_TO_VERSION_2)
     connection.executescript(DOWN_TO_VERSION_1)
     connection.close()
@@ -372,7 +390,7 @@ def test_a_file_of_version_1_is_brought_up_with_its_rows(path):
         assert queue.mark_done(item)
         assert queue.schedule("beat", "tick", every=60).name == "beat"
     connection = sqlite3.connect(path)
-    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("3",)
+    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("4",)
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
 
@@ -382,6 +400,7 @@ def test_a_file_of_version_2_is_brought_up_with_its_rows(path):
         queue.enqueue("before", headers={"a": 1})
         queue.schedule("beat", "tick", every=60)
     connection = sqlite3.connect(path)
+    connection.executescript(DOWN_TO_VERSION_3)
     connection.executescript(DOWN_TO_VERSION_2)
     connection.close()
     with Queue(path) as queue:
@@ -389,8 +408,25 @@ def test_a_file_of_version_2_is_brought_up_with_its_rows(path):
         assert [(item.content, item.headers) for item in queue.claim_many(9)] == [("before", {"a": 1}), ("after", {})]
         assert queue.schedule("beat", "tock", every=60).content == "tock"
     connection = sqlite3.connect(path)
-    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("3",)
+    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("4",)
     # What nobody has summed up before is not summed up now: it may be damaged already.
     assert connection.execute("SELECT checksum IS NULL FROM ingest_queue").fetchall() == [(1,), (0,)]
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
+
+
+def test_a_file_of_version_3_is_brought_up_and_what_replaced_rows_left_behind_is_put_right(path):
+    with Queue(path) as queue:
+        queue.enqueue_many([NewItem("a1", group="a"), NewItem("a2", group="a"), "free"])
+        assert queue.claim().content == "a1"
+    connection = sqlite3.connect(path)
+    connection.executescript(DOWN_TO_VERSION_3)
+    connection.execute("INSERT OR REPLACE INTO ingest_queue (id, content) VALUES (1, 'other')")
+    connection.execute("UPDATE ingest_queue SET behind = 1 WHERE id = 3")
+    connection.commit()
+    connection.close()
+    with Queue(path) as queue:
+        assert queue.counts()["pending"] == 3
+        assert queue.group_counts() == {"a": {"pending": 1, "processing": 0}}
+        assert [item.content for item in queue.claim_many(9)] == ["other", "a2", "free"]
+        assert queue.counts()["processing"] == 3

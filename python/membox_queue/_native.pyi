@@ -488,7 +488,7 @@ class Queue(Generic[_T]):
         """
     def _claim(
         self,
-        limit: int,
+        limit: int | None,
         kind: str,
         wait: _Seconds | None,
         lease: _Seconds | None,
@@ -509,11 +509,18 @@ class Queue(Generic[_T]):
     ) -> list[Item[_T]]:
         """Take up to `limit` items in one transaction; an empty list when nothing is due."""
     def claim_group(
-        self, *, wait: _Seconds = 0.0, lease: _Seconds | None = None, worker: str | None = None
+        self,
+        group: str | None = None,
+        *,
+        limit: int | None = None,
+        wait: _Seconds = 0.0,
+        lease: _Seconds | None = None,
+        worker: str | None = None,
     ) -> list[Item[_T]]:
         """Take everything pending of one group of which nothing is in work, in order, each with its own receipt.
 
-        When one of them does not end well (failed, released, lost), those after it are given back uncounted.
+        It is the group whose first item comes first, or the one that is named. With `limit`, no more than so many are
+        taken. When one of them does not end well (failed, released, lost), those after it are given back uncounted.
         """
     def mark_done(self, item: Item[Any], result: Any = None) -> bool:
         """Record that a claimed item is done, with a JSON result. False when the claim was lost: nothing changes.

@@ -259,7 +259,7 @@ impl Queue {
         token: &Token,
     ) -> PyResult<Vec<Item>> {
         let (limit, from) = match (kind, group_name(group)?) {
-            ("group", _) => (usize::MAX, From::WholeGroup),
+            ("group", group) => (most(Some(limit).filter(|limit| !limit.is_none()))?, From::WholeGroup(group)),
             (_, Some(group)) => (positive("limit", limit)? as usize, From::Group(group)),
             _ => (positive("limit", limit)? as usize, From::Queue),
         };
@@ -281,10 +281,18 @@ impl Queue {
         self.take(py, how(positive("limit", limit)? as usize, from, lease, worker)?, wait, None)
     }
 
-    #[pyo3(signature = (*, wait = None, lease = None, worker = None),
-           text_signature = "($self, *, wait=0.0, lease=None, worker=None)")]
-    fn claim_group(&self, py: Python<'_>, wait: Arg, lease: Arg, worker: Arg) -> PyResult<Vec<Item>> {
-        self.take(py, how(usize::MAX, From::WholeGroup, lease, worker)?, wait, None)
+    #[pyo3(signature = (group = None, *, limit = None, wait = None, lease = None, worker = None),
+           text_signature = "($self, group=None, *, limit=None, wait=0.0, lease=None, worker=None)")]
+    fn claim_group(
+        &self,
+        py: Python<'_>,
+        group: Arg,
+        limit: Arg,
+        wait: Arg,
+        lease: Arg,
+        worker: Arg,
+    ) -> PyResult<Vec<Item>> {
+        self.take(py, how(most(limit)?, From::WholeGroup(group_name(group)?), lease, worker)?, wait, None)
     }
 
     #[pyo3(signature = (item, result = None))]
@@ -759,7 +767,7 @@ impl Queue {
             let is_empty = held.is_empty();
             let items = held.into_iter().map(|held| Item::claimed(Arc::new(held), self.core.clone())).collect();
             let Some(shape) = self.shape.get(py) else { return Ok(items) };
-            let fitting = self.sort_out(py, shape.bind(py), items, matches!(how.from, From::WholeGroup))?;
+            let fitting = self.sort_out(py, shape.bind(py), items, matches!(how.from, From::WholeGroup(_)))?;
             if is_empty || !fitting.is_empty() {
                 return Ok(fitting);
             }
@@ -898,6 +906,11 @@ fn zone_name(tz: Arg) -> PyResult<Option<String>> {
         Some(Ok(key)) => text("tz", Some(&key)),
         _ => text("tz", tz),
     }
+}
+
+/// How many items of a group are taken at most.
+fn most(limit: Arg) -> PyResult<usize> {
+    Ok(limit.map(|limit| positive("limit", limit)).transpose()?.map_or(usize::MAX, |limit| limit as usize))
 }
 
 /// A time to wait; `inf` means without end.

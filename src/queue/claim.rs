@@ -38,8 +38,8 @@ pub enum From {
     #[default]
     Queue,
     Group(String),
-    /// Everything pending of one group that is free, in order.
-    WholeGroup,
+    /// Everything pending of one group that is free, in order: of the one of this name, or of the first.
+    WholeGroup(Option<String>),
     /// The same, or one item if there is no such group.
     GroupOrOne,
 }
@@ -115,7 +115,6 @@ impl Held {
             worker: self.item.worker.clone(),
             started_at: self.item.started_at.clone(),
             cancelled: false,
-            group: self.item.group.clone(),
             batch: self.batch,
         }
     }
@@ -191,16 +190,18 @@ impl Queue {
             return Ok(Taken { items: Vec::new(), unfinished: false });
         }
         let (brought_in, mut unfinished) = self.bring_in(tx, &attention)?;
+        let several = self.settings().settings.group_limit.is_some_and(|limit| limit > 1);
         // The first look has found the first item already, unless something came in since.
         let mut found = if brought_in { None } else { attention.ready };
-        let whole_group = match how.from {
-            From::WholeGroup => tx.next_group(self.name())?,
+        let whole_group = match &how.from {
+            From::WholeGroup(Some(group)) => tx.next_free_in_group(self.name(), group)?,
+            From::WholeGroup(None) => tx.next_group(self.name())?,
             From::GroupOrOne => match tx.next_batch(self.name())? {
-                Some((id, None)) => {
+                Some((id, true)) => Some(id),
+                Some((id, false)) => {
                     found = Some(id);
                     None
                 }
-                Some((_, group)) => group,
                 None => None,
             },
             From::Queue | From::Group(_) => None,
@@ -208,12 +209,12 @@ impl Queue {
         let batch = if whole_group.is_some() { Some(draw()?) } else { None };
         let mut items = Vec::new();
         while items.len() < how.limit && self.may_start(tx)? {
-            let next = match (&how.from, &whole_group) {
-                (From::Queue, _) => self.first(tx, found.take())?,
+            let next = match (&how.from, whole_group) {
+                (From::Queue, _) => self.first(tx, found.take(), several)?,
                 (From::Group(group), _) => tx.next_in_group(self.name(), group)?,
-                (From::WholeGroup | From::GroupOrOne, Some(group)) => tx.next_of_batch(self.name(), group)?,
-                (From::GroupOrOne, None) if items.is_empty() => self.first(tx, found.take())?,
-                (From::WholeGroup | From::GroupOrOne, None) => None,
+                (From::WholeGroup(_) | From::GroupOrOne, Some(head)) => tx.next_of_batch(self.name(), head)?,
+                (From::GroupOrOne, None) if items.is_empty() => self.first(tx, found.take(), several)?,
+                (From::WholeGroup(_) | From::GroupOrOne, None) => None,
             };
             let Some(id) = next else { break };
             let Some(held) = self.take_one(tx, id, how, batch, sign)? else { continue };
@@ -229,16 +230,12 @@ impl Queue {
         Ok(Taken { items, unfinished })
     }
 
-    /// The first claimable item, unless it was found before.
-    fn first(&self, tx: &Tx, found: Option<i64>) -> Result<Option<i64>> {
-        let first = if found.is_some() { found } else { tx.next(self.name())? };
-        // Of a group that may run several at once several stand in front, and priority counts nothing among them.
-        match first {
-            Some(id) if self.settings().settings.group_limit.is_some_and(|limit| limit > 1) => match tx.group_of(id)? {
-                Some(group) => tx.next_in_group(self.name(), &group),
-                None => Ok(first),
-            },
-            _ => Ok(first),
+    /// The first claimable item, unless it was found before. Of a group that may run several at once several stand in
+    /// front, and priority counts nothing among them.
+    fn first(&self, tx: &Tx, found: Option<i64>, several: bool) -> Result<Option<i64>> {
+        match if found.is_some() { found } else { tx.next(self.name())? } {
+            Some(id) if several => Ok(tx.next_beside(self.name(), id)?.or(Some(id))),
+            first => Ok(first),
         }
     }
 

@@ -144,7 +144,9 @@ impl Queue {
             return Ok(None);
         }
         self.note(tx, claim, "cancelled", None)?;
-        self.give_back_rest(tx, claim)?;
+        if was_lost {
+            self.give_back_rest(tx, claim)?;
+        }
         Ok(Some(Settled::Lost))
     }
 
@@ -161,8 +163,8 @@ impl Queue {
     }
 
     fn give_back_rest(&self, tx: &Tx, claim: &Claimed) -> Result<()> {
-        let (Some(group), Some(batch)) = (&claim.group, claim.batch) else { return Ok(()) };
-        for later in tx.rest_of_batch(self.name(), group, batch, claim.fence.id)? {
+        let Some(batch) = claim.batch else { return Ok(()) };
+        for later in tx.rest_of_batch(self.name(), batch, claim.fence.id)? {
             // Each is on its own now; the first of them must not give the others back once more.
             let alone = Claimed { batch: None, ..later };
             self.end(tx, &alone, Ending::given_back())?;

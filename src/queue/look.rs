@@ -30,7 +30,7 @@ pub struct Stats {
     pub next_due: Option<i64>,
     /// How many of the pending items wait for a time that has not come.
     pub delayed: i64,
-    pub groups: usize,
+    pub groups: i64,
     pub paused: bool,
     /// Who holds the worker lease live.
     pub worker: Option<Record>,
@@ -49,7 +49,7 @@ impl Queue {
             oldest_pending_ms: waited.max(overdue),
             next_due: self.next_due(true)?,
             delayed,
-            groups: self.group_counts()?.len(),
+            groups: database.groups(self.name())?,
             paused: self.is_paused()?,
             worker: self.lease_holder(&lease::key(self.name()))?,
         })

@@ -95,8 +95,27 @@ impl Queue {
 
     /// Removes all items of one status, a few at a time; returns how many.
     pub fn purge(&self, status: Status) -> Result<usize> {
-        let total = self.remove_in_steps(|tx| tx.purge(self.name(), status.as_str(), REMOVED_AT_A_TIME as usize))?;
+        let removed = match status {
+            Status::Done | Status::Failed | Status::Cancelled => 0,
+            Status::Pending | Status::Processing | Status::Blocked => self.purge_unfinished(status)?,
+        };
+        let total = removed + self.remove_in_steps(|tx| tx.purge(self.name(), status.as_str(), REMOVED_AT_A_TIME))?;
         self.ring();
+        Ok(total)
+    }
+
+    /// No index has all unfinished rows, so the whole table is walked through, a few rows at a time.
+    fn purge_unfinished(&self, status: Status) -> Result<usize> {
+        let (mut total, mut after) = (0, Some(i64::MIN));
+        while let Some(id) = after {
+            after = self.write(|tx| {
+                let until = tx.id_ahead(id, REMOVED_AT_A_TIME)?;
+                if let Some(until) = until {
+                    total += tx.purge_between(self.name(), status.as_str(), id, until)?;
+                }
+                Ok(until)
+            })?;
+        }
         Ok(total)
     }
 

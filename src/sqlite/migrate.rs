@@ -9,7 +9,7 @@ use super::statement;
 use crate::error::{Error, Result};
 
 /// The schema this version writes.
-pub const VERSION: i64 = 3;
+pub const VERSION: i64 = 4;
 
 /// The value of `PRAGMA auto_vacuum` that lets free pages go by small steps.
 const INCREMENTAL: i64 = 2;
@@ -57,13 +57,20 @@ fn upgrade(connection: &mut Connection) -> Result<()> {
             extend(&tx)?;
         }
         2 => extend(&tx)?,
+        3 => {}
         _ => return Ok(()),
     }
     if found < 2 {
         tx.execute_batch(include_str!("migrations/0002_tables.sql"))?;
-        tx.execute_batch(include_str!("migrations/0002_guards.sql"))?;
     }
-    tx.execute_batch(include_str!("migrations/0003_checksums.sql"))?;
+    if found < 3 {
+        tx.execute_batch(include_str!("migrations/0003_checksums.sql"))?;
+    }
+    if found > 0 {
+        tx.execute_batch(include_str!("migrations/0004_leave.sql"))?;
+    }
+    tx.execute_batch(include_str!("migrations/0004_groups.sql"))?;
+    tx.execute_batch(include_str!("migrations/0004_guards.sql"))?;
     tx.execute(statement!("schema_version_set"), [VERSION.to_string()])?;
     tx.commit()?;
     Ok(())

@@ -159,7 +159,6 @@ pub struct Claimed {
     pub worker: Option<String>,
     pub started_at: Option<String>,
     pub cancelled: bool,
-    pub group: Option<String>,
     pub batch: Option<i64>,
 }
 
@@ -260,23 +259,28 @@ impl<'a> Tx<'a> {
         self.one(statement!("next_in_group"), params![queue, group])
     }
 
-    pub fn next_group(&self, queue: &str) -> Result<Option<String>> {
+    /// The first item of a group, if nothing of the group is in work.
+    pub fn next_free_in_group(&self, queue: &str, group: &str) -> Result<Option<i64>> {
+        self.one(statement!("next_free_in_group"), params![queue, group])
+    }
+
+    pub fn next_group(&self, queue: &str) -> Result<Option<i64>> {
         self.one(statement!("next_group"), params![queue])
     }
 
-    pub fn group_of(&self, id: i64) -> Result<Option<String>> {
-        Ok(self.one::<Option<String>>(statement!("group_of"), params![id])?.flatten())
+    pub fn next_beside(&self, queue: &str, id: i64) -> Result<Option<i64>> {
+        self.one(statement!("next_beside"), params![queue, id])
     }
 
-    /// The item that comes first, and its group, if the whole group can be taken.
-    pub fn next_batch(&self, queue: &str) -> Result<Option<(i64, Option<String>)>> {
+    /// The item that comes first, and whether it has a group, which can be taken as a whole.
+    pub fn next_batch(&self, queue: &str) -> Result<Option<(i64, bool)>> {
         let mut statement = self.connection.prepare_cached(statement!("next_batch"))?;
-        let first = statement.query_row(params![queue], |row| Ok((row.get(0)?, text(row, 1)?)));
+        let first = statement.query_row(params![queue], |row| Ok((row.get(0)?, row.get(1)?)));
         Ok(first.optional()?)
     }
 
-    pub fn next_of_batch(&self, queue: &str, group: &str) -> Result<Option<i64>> {
-        self.one(statement!("next_of_batch"), params![queue, group])
+    pub fn next_of_batch(&self, queue: &str, head: i64) -> Result<Option<i64>> {
+        self.one(statement!("next_of_batch"), params![queue, head])
     }
 
     fn one<T: FromSql>(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Option<T>> {
@@ -306,9 +310,9 @@ impl<'a> Tx<'a> {
         Ok(Some(statement.query_row(params![id], read_delivered)?))
     }
 
-    pub fn rest_of_batch(&self, queue: &str, group: &str, batch: i64, after: i64) -> Result<Vec<Claimed>> {
+    pub fn rest_of_batch(&self, queue: &str, batch: i64, after: i64) -> Result<Vec<Claimed>> {
         let mut statement = self.connection.prepare_cached(statement!("rest_of_batch"))?;
-        let rows = statement.query_map(params![queue, group, batch, after], read_claimed)?;
+        let rows = statement.query_map(params![queue, batch, after], read_claimed)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -433,9 +437,17 @@ impl<'a> Tx<'a> {
         Ok(made.then(|| self.connection.last_insert_rowid()))
     }
 
-    pub fn purge(&self, queue: &str, status: &str, limit: usize) -> Result<usize> {
-        let mut statement = self.connection.prepare_cached(statement!("purge"))?;
-        Ok(statement.execute(params![queue, status, limit as i64])?)
+    pub fn purge(&self, queue: &str, status: &str, limit: i64) -> Result<usize> {
+        self.run(statement!("purge"), params![queue, status, limit])
+    }
+
+    pub fn purge_between(&self, queue: &str, status: &str, after: i64, until: i64) -> Result<usize> {
+        self.run(statement!("purge_between"), params![queue, status, after, until])
+    }
+
+    /// The id so many rows further on, or the last one; `None` after that.
+    pub fn id_ahead(&self, id: i64, rows: i64) -> Result<Option<i64>> {
+        Ok(self.one::<Option<i64>>(statement!("id_ahead"), params![id, rows])?.flatten())
     }
 
     pub fn prune(&self, queue: &str, status: &str, before: &str, limit: i64) -> Result<usize> {
@@ -710,6 +722,14 @@ impl Database {
                 Ok(GroupCounts { group, pending: row.get(1)?, processing: row.get(2)? })
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// How many groups have unfinished items.
+    pub fn groups(&self, queue: &str) -> Result<i64> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(statement!("groups"))?;
+            Ok(statement.query_row(params![queue], |row| row.get(0))?)
         })
     }
 

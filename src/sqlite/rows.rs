@@ -17,8 +17,7 @@ pub fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
         worker: text(row, 5)?,
         started_at: text(row, 6)?,
         cancelled: integer(row, 7)? == Some(1),
-        group: text(row, 8)?,
-        batch: integer(row, 9)?,
+        batch: integer(row, 8)?,
     })
 }
 

@@ -47,10 +47,14 @@ def test_prune_removes_what_ended_long_ago_and_spares_the_rest(queue, clock):
         queue.prune(older_than=0, status="pending")
 
 
-def test_many_rows_are_removed_in_steps(queue):
-    queue.enqueue_many(str(number) for number in range(2500))
-    assert queue.purge("pending") == 2500
-    assert queue.counts()["pending"] == 0
+@pytest.mark.parametrize("status", ["pending", "done", "blocked"])
+def test_many_rows_are_removed_in_steps(queue, path, sql, status):
+    queue.enqueue_many(str(number) for number in range(2600))
+    sql(path, "UPDATE ingest_queue SET status = ? WHERE id > 100", status)
+    sql(path, "UPDATE ingest_queue SET status = 'cancelled' WHERE id <= 100")
+    assert queue.purge(status) == 2500
+    assert queue.counts()[status] == 0
+    assert queue.counts()["cancelled"] == 100
 
 
 def test_a_paused_queue_gives_nothing_in_any_process_until_it_is_resumed(queue, path):

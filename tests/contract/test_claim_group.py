@@ -50,3 +50,58 @@ def test_a_batch_whose_worker_vanished_comes_back_in_order(queue, clock):
     queue.claim_group(lease=10)
     clock.advance(11)
     assert contents(queue.claim_group()) == ["a1", "a2", "a3"]
+
+
+def test_a_group_can_be_named(queue):
+    queue.enqueue_many(NewItem(name, group=name[0]) for name in ("a1", "b1", "b2"))
+    assert queue.claim_group("nobody") == []
+    assert contents(queue.claim_group("b")) == ["b1", "b2"]
+    assert queue.claim_group("b") == []
+    assert contents(queue.claim_group()) == ["a1"]
+
+
+def test_a_limit_leaves_the_rest_for_later(queue):
+    queue.enqueue_many(NewItem(name, group=name[0]) for name in ("a1", "a2", "a3", "b1"))
+    first = queue.claim_group(limit=2)
+    assert contents(first) == ["a1", "a2"]
+    assert queue.claim_group("a", limit=2) == []
+    assert contents(queue.claim_group(limit=2)) == ["b1"]
+    queue.mark_done_many(first)
+    assert contents(queue.claim_group(group="a", limit=2)) == ["a3"]
+
+
+@pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": 1.5}, {"limit": "2"}, {"group": ""}, {"group": 5}])
+def test_wrong_arguments_take_nothing(queue, wrong):
+    queue.enqueue("x", group="a")
+    with pytest.raises((TypeError, ValueError), match=next(iter(wrong))):
+        queue.claim_group(**wrong)
+    assert queue.counts()["processing"] == 0
+
+
+def test_cancelling_one_leaves_the_others_to_their_holder(queue, batch):
+    assert queue.cancel(batch[1].id)
+    assert [queue.mark_done(item) for item in batch] == [True, False, True]
+    assert queue.get(batch[1].id).status == "cancelled"
+
+
+def test_deleting_or_purging_what_waits_leaves_the_batch_alone(queue, batch):
+    queue.enqueue_many([NewItem("a4", group="a"), NewItem("a5", group="a")])
+    assert queue.delete(batch[1].id)
+    queue.purge("pending")
+    queue.pause()
+    assert queue.mark_failed(batch[0], "no")
+    assert (batch[2].lost, queue.claim_group()) == (True, [])
+    queue.resume()
+    assert contents(queue.claim_group()) == ["a3"]
+
+
+def test_an_item_that_falls_due_after_the_claim_waits_for_the_whole_batch(queue, clock):
+    queue.enqueue("later", group="a", delay=10)
+    queue.enqueue_many(NewItem(name, group="a") for name in ("a1", "a2"))
+    batch = queue.claim_group(lease=600)
+    assert contents(batch) == ["a1", "a2"]
+    clock.advance(11)
+    assert queue.mark_done(batch[0])
+    assert (queue.claim(), queue.claim_group()) == (None, [])
+    assert queue.release(batch[1])
+    assert contents(queue.claim_group()) == ["later", "a2"]

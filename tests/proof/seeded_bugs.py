@@ -125,8 +125,8 @@ BUGS = [
     ),
     Bug(
         "group trigger off",
-        "src/sqlite/migrations/0002_guards.sql",
-        "AFTER UPDATE OF status, run_at, attempt, group_key, queue ON ingest_queue",
+        "src/sqlite/migrations/0004_guards.sql",
+        "AFTER UPDATE OF status, run_at, attempt, group_key, queue, id ON ingest_queue",
         "AFTER UPDATE OF group_key, queue ON ingest_queue",
         ("tests/contract/test_groups.py", "tests/test_model.py"),
     ),

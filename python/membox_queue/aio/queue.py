@@ -258,10 +258,16 @@ class AsyncQueue(Generic[C]):
         return await self._claim(limit, "queue", wait, lease, group, worker)
 
     async def claim_group(
-        self, *, wait: Seconds = 0.0, lease: Seconds | None = None, worker: str | None = None
+        self,
+        group: str | None = None,
+        *,
+        limit: int | None = None,
+        wait: Seconds = 0.0,
+        lease: Seconds | None = None,
+        worker: str | None = None,
     ) -> list[AsyncItem[C]]:
-        """Take everything pending of one group of which nothing is in work, in order."""
-        return await self._claim(1, "group", wait, lease, None, worker)
+        """Take everything pending, or the first `limit`, of one group of which nothing is in work, in order."""
+        return await self._claim(limit, "group", wait, lease, group, worker)
 
     def lock(self, name: str, *, ttl: Seconds = 30.0, wait: Seconds = 0.0) -> AsyncLock:
         """A lock of the whole file by its name: `async with queue.lock("nightly"): …`."""
@@ -489,7 +495,13 @@ class AsyncQueue(Generic[C]):
                 await settled(asyncio.wrap_future(returning))
 
     async def _claim(
-        self, limit: int, kind: str, wait: Seconds, lease: Seconds | None, group: str | None, worker: str | None
+        self,
+        limit: int | None,
+        kind: str,
+        wait: Seconds,
+        lease: Seconds | None,
+        group: str | None,
+        worker: str | None,
     ) -> list[AsyncItem[C]]:
         queue = await self._opened()
         token = _native.Token()

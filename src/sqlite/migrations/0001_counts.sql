@@ -11,11 +11,6 @@ CREATE TABLE membox_queue_counts (
     cancelled  INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
-INSERT INTO membox_queue_counts
-    SELECT queue, sum(status = 'pending'), sum(status = 'processing'), sum(status = 'done'), sum(status = 'failed'),
-           sum(status = 'blocked'), sum(status = 'cancelled')
-      FROM ingest_queue GROUP BY queue;
-
 CREATE TRIGGER ingest_queue_count_insert AFTER INSERT ON ingest_queue
 BEGIN
     INSERT INTO membox_queue_counts
@@ -38,15 +33,6 @@ BEGIN
            blocked = blocked + (NEW.status = 'blocked') - (OLD.status = 'blocked'),
            cancelled = cancelled + (NEW.status = 'cancelled') - (OLD.status = 'cancelled')
      WHERE queue = NEW.queue;
-END;
-
-CREATE TRIGGER ingest_queue_count_delete AFTER DELETE ON ingest_queue
-BEGIN
-    UPDATE membox_queue_counts
-       SET pending = pending - (OLD.status = 'pending'), processing = processing - (OLD.status = 'processing'),
-           done = done - (OLD.status = 'done'), failed = failed - (OLD.status = 'failed'),
-           blocked = blocked - (OLD.status = 'blocked'), cancelled = cancelled - (OLD.status = 'cancelled')
-     WHERE queue = OLD.queue;
 END;
 
 -- A row that another program moves to another queue.

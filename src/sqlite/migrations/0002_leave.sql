@@ -1,9 +1,2 @@
 -- What a file of version 1 has in another shape.
 DROP INDEX ingest_queue_failed;
-DROP VIEW membox_queue_group_moved;
-DROP TRIGGER ingest_queue_unclaim;
-DROP TRIGGER ingest_queue_group_insert;
-DROP TRIGGER ingest_queue_group_update;
-DROP TRIGGER ingest_queue_group_leave;
-DROP TRIGGER ingest_queue_group_delete;
-DROP TRIGGER ingest_queue_history_delete;

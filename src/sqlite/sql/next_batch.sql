@@ -1,5 +1,5 @@
--- The first claimable item that has no group, or whose group has nothing in work: its id and its group. ?1 queue
-SELECT id, group_key FROM ingest_queue AS head INDEXED BY ingest_queue_ready
+-- The first claimable item that has no group, or whose group has nothing in work, and whether it has one. ?1 queue
+SELECT id, group_key IS NOT NULL FROM ingest_queue AS head INDEXED BY ingest_queue_ready
  WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL AND behind = 0
    AND (group_key IS NULL
         OR NOT EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_working

@@ -9,14 +9,6 @@ WITH RECURSIVE
                  WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL AND behind = 0
                    AND priority < priorities.priority)
           FROM priorities WHERE priority IS NOT NULL),
-    groups (name) AS (
-        SELECT min(group_key) FROM ingest_queue INDEXED BY ingest_queue_group
-         WHERE queue = ?1 AND group_key IS NOT NULL AND status = 'pending' AND (run_at IS NULL OR attempt > 0)
-        UNION ALL
-        SELECT (SELECT min(group_key) FROM ingest_queue INDEXED BY ingest_queue_group
-                 WHERE queue = ?1 AND group_key IS NOT NULL AND status = 'pending' AND (run_at IS NULL OR attempt > 0)
-                   AND group_key > groups.name)
-          FROM groups WHERE name IS NOT NULL),
     first (id) AS (
         SELECT (SELECT min(id) FROM ingest_queue INDEXED BY ingest_queue_ready
                  WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL AND behind = 0
@@ -24,9 +16,9 @@ WITH RECURSIVE
           FROM priorities
         UNION ALL
         SELECT (SELECT min(id) FROM ingest_queue INDEXED BY ingest_queue_group
-                 WHERE queue = ?1 AND group_key = groups.name AND status = 'pending' AND (run_at IS NULL OR attempt > 0)
-                   AND run_at IS NULL)
-          FROM groups)
+                 WHERE queue = ?1 AND group_key = membox_queue_groups.group_key AND status = 'pending'
+                   AND (run_at IS NULL OR attempt > 0) AND run_at IS NULL)
+          FROM membox_queue_groups WHERE queue = ?1 AND pending > 0)
 SELECT (SELECT enqueued_at FROM ingest_queue WHERE id = (SELECT min(id) FROM first)),
        (SELECT min(run_at) FROM ingest_queue INDEXED BY ingest_queue_delayed
          WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL),
