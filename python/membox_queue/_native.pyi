@@ -730,13 +730,20 @@ class Queue(Generic[_T]):
     ) -> Crew | None:
         """Begin a loop; None when it is to be exclusive and another live worker holds the lease."""
     def close(self) -> None:
-        """End this object's use of the file and give back a worker lease it holds. Closing twice is closing once."""
+        """End this object's use of the file and give back a worker lease and locks it holds.
+
+        What was claimed stays claimed; its receipts work on another object of the same queue. Closing twice is closing
+        once.
+        """
 
 @final
 class Lock:
     """A named lock; entering its `with` block raises `QueueBusyError` while somebody else holds it.
 
-    A native thread renews it until it is given back.
+    A native thread renews it until it is given back, at the latest when the queue is closed. It does not nest: whoever
+    holds it cannot take it again. One that was taken over while the block ran, because the process stood still for
+    longer than `ttl`, makes leaving the block normally raise `StaleClaimError`. A lock whose process was killed is free
+    at once, and a forked child does not hold its parent's.
     """
 
     @property
@@ -746,7 +753,7 @@ class Lock:
         """Whether this object took it and has not given it back."""
     @property
     def lost(self) -> bool:
-        """Whether somebody else has taken it over."""
+        """Whether somebody else has taken it over, as far as the native thread knows, which asks as it renews."""
     def acquire(self) -> bool:
         """Take it, waiting as long as `wait` says. False while somebody holds it live."""
     def release(self) -> bool:

@@ -20,7 +20,7 @@ pub struct Lock {
     pub name: String,
     pub ttl_ms: i64,
     pub wait: Duration,
-    pub held: Mutex<Option<queue::Lock>>,
+    pub held: Mutex<Option<Arc<queue::Lock>>>,
 }
 
 #[pymethods]
@@ -32,12 +32,12 @@ impl Lock {
 
     #[getter]
     fn held(&self, py: Python<'_>) -> bool {
-        py.native(|| self.held.lock().is_some())
+        py.native(|| self.taken().is_some_and(|lock| lock.is_held()))
     }
 
     #[getter]
     fn lost(&self, py: Python<'_>) -> bool {
-        py.native(|| self.held.lock().as_ref().is_some_and(queue::Lock::is_lost))
+        py.native(|| self.taken().is_some_and(|lock| lock.is_held() && lock.is_lost()))
     }
 
     fn acquire(&self, py: Python<'_>) -> PyResult<bool> {
@@ -66,13 +66,8 @@ impl Lock {
 
     fn release(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(py.native(|| -> crate::Result<bool> {
-            // Taken out first: a wait for the file may let Python run, and that must not happen under a lock.
-            let Some(lock) = self.held.lock().take() else { return Ok(false) };
-            let released = self.queue.unlock(&lock);
-            if released.is_err() {
-                *self.held.lock() = Some(lock);
-            }
-            released
+            // A wait for the file may let Python run, and that must not happen under the mutex.
+            self.taken().map_or(Ok(false), |lock| self.queue.unlock(&lock))
         })?)
     }
 
@@ -97,9 +92,25 @@ impl Lock {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
         let _ = (kind, traceback);
+        let was_held = self.held(py);
         match self.release(py) {
-            Err(error) if exception.is_none() => Err(error),
-            _ => Ok(false),
+            _ if !exception.is_none() => Ok(false),
+            Ok(false) if was_held => {
+                let text = format!(
+                    "the lock '{}' was taken over while the block ran: it was not renewed for {} ms, and somebody else may \
+                     have run beside it",
+                    self.name, self.ttl_ms
+                );
+                Err(named(py, "StaleClaimError", text))
+            }
+            released => released.map(|_| false),
         }
+    }
+}
+
+impl Lock {
+    /// What was taken last, given back or not.
+    fn taken(&self) -> Option<Arc<queue::Lock>> {
+        self.held.lock().clone()
     }
 }

@@ -1,20 +1,24 @@
 //! Named locks: the right to do something alone, on the rules of the worker lease.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use super::worker::{Hold, drop_lease};
 use super::{LONGEST_NAME, Queue};
 use crate::error::{Error, Result};
 use crate::heartbeat::Beat;
 use crate::lease::Record;
+use crate::sqlite;
+use crate::sync::Mutex;
 
 /// A lock in somebody's hands, renewed by a native thread until it is given back or dropped.
 pub struct Lock {
     key: String,
     hold: Hold,
     lost: Arc<AtomicBool>,
-    _beat: Beat,
+    /// `None` once it was given back.
+    beat: Mutex<Option<Beat>>,
+    generation: u64,
 }
 
 impl Lock {
@@ -22,24 +26,49 @@ impl Lock {
     pub fn is_lost(&self) -> bool {
         self.lost.load(Ordering::SeqCst)
     }
+
+    /// Whether it was taken and not given back. A forked child has nothing of its parent's.
+    pub fn is_held(&self) -> bool {
+        self.is_of_this_process() && self.beat.lock().is_some()
+    }
+
+    pub fn is_of_this_process(&self) -> bool {
+        self.generation == sqlite::generation()
+    }
 }
 
 impl Queue {
     /// Takes a lock of the file by its name; `None` while somebody holds it live.
-    pub fn try_lock(&self, name: &str, ttl_ms: i64) -> Result<Option<Lock>> {
+    pub fn try_lock(&self, name: &str, ttl_ms: i64) -> Result<Option<Arc<Lock>>> {
         let key = lock_key(name)?;
+        let session = self.session()?;
         let hold = Hold::new(self, ttl_ms)?;
         if !self.write_lightly(|tx| self.take_lease(tx, &key, &hold))? {
             return Ok(None);
         }
         let lost = Arc::default();
-        let beat = self.keep_lease(key.clone(), &hold, Arc::clone(&lost))?;
-        Ok(Some(Lock { key, hold, lost, _beat: beat }))
+        let beat = Mutex::new(Some(self.keep_lease(key.clone(), &hold, Arc::clone(&lost))?));
+        let lock = Arc::new(Lock { key, hold, lost, beat, generation: sqlite::generation() });
+        let mut locks = session.locks.lock();
+        locks.retain(|lock| lock.strong_count() > 0);
+        locks.push(Arc::downgrade(&lock));
+        Ok(Some(lock))
     }
 
     /// Gives a lock back if it is still ours.
     pub fn unlock(&self, lock: &Lock) -> Result<bool> {
-        self.write_lightly(|tx| drop_lease(tx, &lock.key, &lock.hold))
+        if !lock.is_held() {
+            return Ok(false);
+        }
+        let released = self.write_lightly(|tx| drop_lease(tx, &lock.key, &lock.hold))?;
+        lock.beat.lock().take();
+        Ok(released)
+    }
+
+    /// Gives back what this object holds; it is about to be closed.
+    pub(super) fn unlock_all(&self) -> Result<()> {
+        let held: Vec<_> = self.session()?.locks.lock().iter().filter_map(Weak::upgrade).collect();
+        held.iter().try_for_each(|lock| self.unlock(lock).map(drop))
     }
 
     /// Who holds a lock live.

@@ -26,9 +26,9 @@ pub use wait::Waiting;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
+use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
@@ -109,6 +109,8 @@ struct Session {
     /// The owner token of the worker lease this object holds.
     worker_lease: Mutex<Option<worker::Hold>>,
     /// When leases were last compared with a clock that may have gone back.
+    /// The named locks it holds.
+    locks: Mutex<Vec<Weak<Lock>>>,
     looked_ahead_at: AtomicI64,
     /// When finished items were last looked at for removal.
     tended_at: AtomicI64,
@@ -136,6 +138,7 @@ impl Session {
             looked_ahead_at: AtomicI64::new(i64::MIN),
             tended_at: AtomicI64::new(i64::MIN),
             looked_for_dead_at: Mutex::default(),
+            locks: Mutex::default(),
             generation: sqlite::generation(),
         })
     }
@@ -173,10 +176,13 @@ impl Queue {
         }
     }
 
-    /// Ends this object's use of the file, and gives back a worker lease it holds; closing twice is closing once.
+    /// Ends this object's use of the file, and gives back a worker lease and locks it holds; closing twice is closing
+    /// once.
     pub fn close(&self) -> Result<()> {
         let released = match &*self.session.load() {
-            Some(session) if session.generation == sqlite::generation() => self.release_worker_lease().map(drop),
+            Some(session) if session.generation == sqlite::generation() => {
+                self.release_worker_lease().and_then(|_| self.unlock_all())
+            }
             _ => Ok(()),
         };
         let session = self.session.swap(None);

@@ -1,10 +1,11 @@
 """lock: the right to do something alone, on the rules of the worker lease."""
 
+import os
 import sqlite3
 import threading
 
 import pytest
-from membox_queue import Queue, QueueBusyError
+from membox_queue import Queue, QueueBusyError, StaleClaimError
 
 
 def test_one_holder_at_a_time_and_free_again_afterwards(queue, path):
@@ -54,6 +55,42 @@ def test_it_is_renewed_for_as_long_as_the_block_runs(queue, path, clock, until):
             assert not queue.lock("nightly").acquire()
         assert not lock.lost
     own.close()
+
+
+def test_leaving_the_block_says_that_it_was_taken_over_meanwhile(queue, clock):
+    def work():
+        with queue.lock("nightly", ttl=10):
+            clock.advance(11)
+            assert queue.lock("nightly").acquire()
+
+    with pytest.raises(StaleClaimError, match="'nightly' was taken over"):
+        work()
+
+
+def test_a_block_that_gave_it_back_itself_ends_as_usual(queue):
+    with queue.lock("nightly") as lock:
+        assert lock.release()
+        assert not lock.held
+
+
+def test_closing_the_queue_gives_its_locks_back(queue, path):
+    other = Queue(path)
+    with other.lock("nightly") as lock:
+        other.close()
+        assert not lock.held
+        assert queue.lock("nightly").acquire()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_does_not_give_its_parents_lock_back(queue):
+    with queue.lock("nightly") as lock:
+        child = os.fork()
+        if child == 0:
+            os._exit(10 * lock.held + lock.release())
+        assert os.waitpid(child, 0)[1] == 0
+        assert lock.held
+        assert not queue.lock("nightly").acquire()
 
 
 def test_waiting_takes_it_when_it_is_free(queue):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AsyncLock:
-    """A named lock in asyncio; entering it raises `QueueBusyError` while somebody else holds it."""
+    """A named lock in asyncio; see `Lock` for what entering and leaving it raise."""
 
     def __init__(self, queue: AsyncQueue[Any], name: str, ttl: Seconds, wait: Seconds) -> None:
         self._queue = queue
