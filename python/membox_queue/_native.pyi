@@ -454,12 +454,14 @@ class Queue(Generic[_T]):
 
         At most one unfinished item has a `key`: when one exists, its id comes back and nothing is written. `key_ttl`
         keeps the key reserved for so long after the enqueueing, also when the item is finished by then.
+        An item that was cancelled while it runs gives its key to the next one that needs it.
         `key=BY_CONTENT` makes the key from the content. `on_duplicate="raise"` raises `DuplicateItemError` instead;
-        `"replace"` gives the existing item the new content and options if it is still pending, else raises.
+        `"replace"` gives the existing item the new content and options, all of them, if it is still pending, else
+        raises; its id, its place in the order of arrival and what it has failed so far stay.
 
-        With `connection`, one of sqlite3, apsw or SQLAlchemy (also a session) on the same file, the item is written by
-        that library in your own transaction: it is there when you commit, and gone when you roll back. `max_pending` is
-        not looked at then.
+        With `connection`, one of sqlite3, apsw, SQLAlchemy (also a session) or Django on the same file, the item is
+        written by that library in your own transaction: it is there when you commit, and gone when you roll back. What
+        goes wrong there is that library's exception. `wait` cannot be given then.
 
         `spawn` names a handler, and calls `spawn_worker` with it once the item is there; not together with
         `connection`.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
-from membox_queue.errors import DuplicateItemError
+from membox_queue.errors import DuplicateItemError, QueueFullError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    Runner = Callable[[str, list[Any]], Any]
 
 Statement = tuple[str, list[Any]]
 
@@ -17,37 +20,78 @@ Statement = tuple[str, list[Any]]
 def enqueue(
     connection: Any,
     path: Path | None,
-    find: Statement | None,
-    replace: Statement,
-    insert: Statement,
+    statements: dict[str, Statement],
     on_duplicate: str,
     key: str | None,
+    max_pending: int | None,
 ) -> int:
-    """Run an enqueue on a connection of sqlite3, apsw or SQLAlchemy; their commit or rollback decides."""
+    """Run an enqueue on a connection of sqlite3, apsw, SQLAlchemy or Django; their commit or rollback decides."""
     execute = _runner(connection)
     _check_same_file(execute, path)
-    found = execute(*find).fetchone() if find is not None else None
+    found = _found(execute, statements)
     if found is None:
-        return _new_id(connection, execute(*insert))
-    id, status = int(found[0]), found[1]
+        if max_pending is not None:
+            _check_room(execute, statements, max_pending)
+        try:
+            if "free" in statements:
+                execute(*statements["free"])
+            return _new_id(execute(*statements["insert"]))
+        except Exception:
+            # Their transaction may have begun only now, and somebody may have enqueued the key since we looked.
+            found = _found(execute, statements)
+            if found is None:
+                raise
+    id, status = found
     if on_duplicate == "raise" or (on_duplicate == "replace" and status != "pending"):
         raise DuplicateItemError(f"an item with the key {key!r} exists already: {id}", id)
     if on_duplicate == "replace":
-        execute(replace[0], [id, *replace[1]])
+        sql, values = statements["replace"]
+        execute(sql, [id, *values])
     return id
 
 
-def _runner(connection: Any) -> Callable[[str, list[Any]], Any]:
-    """How this kind of connection runs plain SQL."""
+def _found(execute: Runner, statements: dict[str, Statement]) -> tuple[int, str] | None:
+    """The item that has the key, and its status."""
+    row = execute(*statements["find"]).fetchone() if "find" in statements else None
+    return None if row is None else (int(row[0]), _text(row[1]))
+
+
+def _check_room(execute: Runner, statements: dict[str, Statement], max_pending: int) -> None:
+    counts = execute(*statements["counts"]).fetchone()
+    pending = int(counts[0]) + 1 if counts else 1
+    if pending > max_pending:
+        raise QueueFullError(
+            f"the queue would hold {pending} pending items and may hold {max_pending}; wait for workers, or raise "
+            f"max_pending"
+        )
+
+
+def _runner(connection: Any) -> Runner:
+    """How this kind of connection runs plain SQL. Rows come as tuples, whatever it makes of its own."""
+    if inspect.iscoroutinefunction(getattr(connection, "commit", None)):
+        raise TypeError(
+            f"{type(connection).__qualname__} is asynchronous; AsyncQueue.enqueue takes the AsyncConnection and "
+            f"AsyncSession of SQLAlchemy"
+        )
+    if hasattr(connection, "ensure_connection"):  # Django
+        connection.ensure_connection()
+        connection = connection.connection
     if hasattr(connection, "get_bind") and hasattr(connection, "connection"):
         connection = connection.connection()  # a SQLAlchemy session
     if hasattr(connection, "exec_driver_sql"):
         return lambda sql, values: connection.exec_driver_sql(sql, _by_number(values))
     if hasattr(connection, "last_insert_rowid"):
-        return lambda sql, values: connection.execute(sql, values)  # apsw
-    if hasattr(connection, "execute"):
-        return lambda sql, values: connection.execute(sql, _by_number(values))
-    raise TypeError(f"connection must be of sqlite3, apsw or SQLAlchemy, not {type(connection).__qualname__}")
+        return lambda sql, values: _plain(connection.cursor(), "row_trace").execute(sql, values)  # apsw
+    if hasattr(connection, "cursor"):
+        return lambda sql, values: _plain(connection.cursor(), "row_factory").execute(sql, _by_number(values))
+    kinds = "sqlite3, apsw, SQLAlchemy or Django"
+    raise TypeError(f"connection must be of {kinds}, not {type(connection).__qualname__}")
+
+
+def _plain(cursor: Any, what_makes_rows: str) -> Any:
+    """A cursor whose rows are tuples."""
+    setattr(cursor, what_makes_rows, None if what_makes_rows == "row_factory" else lambda _, row: row)
+    return cursor
 
 
 def _by_number(values: list[Any]) -> dict[str, Any]:
@@ -55,14 +99,19 @@ def _by_number(values: list[Any]) -> dict[str, Any]:
     return {str(number): value for number, value in enumerate(values, 1)}
 
 
-def _new_id(connection: Any, cursor: Any) -> int:
-    if hasattr(connection, "last_insert_rowid"):
-        return int(connection.last_insert_rowid())  # apsw
-    return int(cursor.lastrowid)
+def _new_id(cursor: Any) -> int:
+    if hasattr(cursor, "lastrowid"):
+        return int(cursor.lastrowid)
+    return int(cursor.connection.last_insert_rowid())  # apsw
 
 
-def _check_same_file(execute: Callable[[str, list[Any]], Any], path: Path | None) -> None:
-    files = {row[1]: row[2] for row in execute("PRAGMA database_list", []).fetchall()}
+def _text(value: Any) -> str:
+    """A text that the connection's `text_factory` may have turned into bytes."""
+    return bytes(value).decode() if isinstance(value, bytes | bytearray) else str(value)
+
+
+def _check_same_file(execute: Runner, path: Path | None) -> None:
+    files = {_text(row[1]): _text(row[2] or "") for row in execute("PRAGMA database_list", []).fetchall()}
     if path is None or not files.get("main") or os.path.realpath(files["main"]) != os.fspath(path):
         theirs = files.get("main") or "memory"
         raise ValueError(f"the connection is open on {theirs!r}, the queue lives in {str(path)!r}")

@@ -28,7 +28,6 @@ use crate::outcome::Settled;
 use crate::queue::{self, Claim, Durability, Filter, From, Held, Options, Plan};
 use crate::schedule::Timing;
 use crate::settings::Settings;
-use crate::sqlite::Statement;
 use crate::sync::Mutex;
 
 type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
@@ -205,6 +204,11 @@ impl Queue {
         check_spawn(slf, spawn)?;
         if connection.is_some() && spawn.is_some() {
             let said = "a worker cannot see your open transaction; call spawn_worker after your commit";
+            return Err(PyValueError::new_err(said));
+        }
+        if connection.is_some() && wait.is_some_and(|wait| wait.ne(0.0).unwrap_or(true)) {
+            let said =
+                "wait cannot be given with connection: room is made by others, whom your open transaction holds up";
             return Err(PyValueError::new_err(said));
         }
         let id = match connection {
@@ -734,24 +738,24 @@ impl Queue {
     /// Their library runs the statements, in their transaction.
     fn enqueue_on(&self, py: Python<'_>, connection: &Bound<'_, PyAny>, item: NewItem) -> PyResult<i64> {
         let statements = py.native(|| self.core.enqueue_statements(item))?;
-        let given = |statement: &Statement| -> PyResult<(&'static str, Vec<Py<PyAny>>)> {
-            let values = statement.values.iter().map(|value| sql_value(py, value));
-            Ok((statement.sql, values.collect::<PyResult<_>>()?))
-        };
+        let given = PyDict::new(py);
+        for (name, statement) in [
+            ("find", statements.find.as_ref()),
+            ("free", statements.free.as_ref()),
+            ("replace", Some(&statements.replace)),
+            ("insert", Some(&statements.insert)),
+            ("counts", Some(&statements.counts)),
+        ] {
+            let Some(statement) = statement else { continue };
+            let values = statement.values.iter().map(|value| sql_value(py, value)).collect::<PyResult<Vec<_>>>()?;
+            given.set_item(name, (statement.sql, values))?;
+        }
         let on_duplicate = match statements.on_duplicate {
             OnDuplicate::Return => "return",
             OnDuplicate::Raise => "raise",
             OnDuplicate::Replace => "replace",
         };
-        let arguments = (
-            connection,
-            self.core.path(),
-            statements.find.as_ref().map(given).transpose()?,
-            given(&statements.replace)?,
-            given(&statements.insert)?,
-            on_duplicate,
-            statements.key,
-        );
+        let arguments = (connection, self.core.path(), given, on_duplicate, statements.key, statements.max_pending);
         py.import("membox_queue.own_transaction")?.getattr("enqueue")?.call1(arguments)?.extract()
     }
 

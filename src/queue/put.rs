@@ -41,8 +41,13 @@ impl Key {
 pub struct Statements {
     /// Looks for an item that has the key: its id and status.
     pub find: Option<Statement>,
+    /// Makes sure that the key is free, if none was found.
+    pub free: Option<Statement>,
     pub replace: Statement,
     pub insert: Statement,
+    /// Says in its first column how many items wait.
+    pub counts: Statement,
+    pub max_pending: Option<i64>,
     pub on_duplicate: OnDuplicate,
     pub key: Option<String>,
 }
@@ -79,14 +84,20 @@ impl Queue {
         self.reread_settings()?;
         let now = self.options.clock.now();
         let Prepared { row, key, .. } = self.prepare(item)?.at(now);
-        let find = match (&row.key, &key) {
-            (Some(name), Some(key)) => Some(Statement::find_key(self.name(), name, key.since(now), now)?),
-            _ => None,
+        let (find, free) = match (&row.key, &key) {
+            (Some(name), Some(key)) => (
+                Some(Statement::find_key(self.name(), name, key.since(now), now)?),
+                Some(Statement::free_key(self.name(), name)?),
+            ),
+            _ => (None, None),
         };
         Ok(Statements {
             find,
+            free,
             replace: Statement::replace(&row)?,
             insert: Statement::enqueue(self.name(), &row, now)?,
+            counts: Statement::counts(self.name())?,
+            max_pending: self.settings().settings.max_pending,
             on_duplicate: key.map(|key| key.on_duplicate).unwrap_or_default(),
             key: row.key,
         })
@@ -102,6 +113,9 @@ impl Queue {
                 OnDuplicate::Replace if status == "pending" && tx.replace(id, &row)? => Ok(id),
                 OnDuplicate::Raise | OnDuplicate::Replace => Err(Error::Duplicate { key: name, id }),
             };
+        }
+        if let Some(name) = &row.key {
+            tx.free_key(self.name(), name)?;
         }
         tx.enqueue(self.name(), row)
     }

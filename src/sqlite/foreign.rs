@@ -27,6 +27,15 @@ impl Statement {
         Self::new(statement!("find_key"), rusqlite::params![queue, key, now.ms(), since])
     }
 
+    pub fn free_key(queue: &str, key: &str) -> Result<Self> {
+        Self::new(statement!("free_key"), rusqlite::params![queue, key])
+    }
+
+    /// Its first column says how many items wait.
+    pub fn counts(queue: &str) -> Result<Self> {
+        Self::new(statement!("counts"), rusqlite::params![queue])
+    }
+
     /// Without its first value, the id, which is known only once the row was found.
     pub fn replace(row: &NewRow) -> Result<Self> {
         row.with_replacing_values(0, |values| Self::new(statement!("replace"), &values[1..]))

@@ -258,6 +258,12 @@ impl<'a> Tx<'a> {
     pub fn next_in_group(&self, queue: &str, group: &str) -> Result<Option<i64>> {
         self.one(statement!("next_in_group"), params![queue, group])
     }
+    /// Takes a key from an item that was cancelled while it runs.
+    pub fn free_key(&self, queue: &str, key: &str) -> Result<()> {
+        self.run(statement!("free_key"), params![queue, key])?;
+        Ok(())
+    }
+
 
     /// The first item of a group, if nothing of the group is in work.
     pub fn next_free_in_group(&self, queue: &str, group: &str) -> Result<Option<i64>> {

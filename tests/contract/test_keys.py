@@ -2,7 +2,9 @@
 
 import pickle
 import re
+import sqlite3
 import subprocess
+from contextlib import closing
 
 import pytest
 from membox_queue import BY_CONTENT, DuplicateItemError, NewItem, Queue, new_key
@@ -51,6 +53,44 @@ def test_replace_gives_a_pending_item_new_content_in_its_old_place(queue):
     assert (item.id, item.content) == (1, {"new": 1})
     with pytest.raises(DuplicateItemError):
         queue.enqueue("newer", key="k", on_duplicate="replace")
+
+
+def test_replace_changes_everything_it_is_given_and_what_it_is_not(queue, clock):
+    queue.enqueue("old", key="k", group="g", project="p", headers={"h": 1}, priority=3, max_retries=7, delay=60)
+    queue.enqueue("new", key="k", group="h", on_duplicate="replace")
+    item = queue.claim()
+    assert (item.content, item.group, item.headers, item.priority) == ("new", "h", {}, 0)
+    assert (item.project, item.max_retries, item.run_at) == (None, None, None)
+    assert queue.group_counts() == {"h": {"pending": 0, "processing": 1}}
+
+
+@pytest.mark.parametrize("way", ["queue", "own connection"])
+def test_an_item_that_was_cancelled_while_it_runs_does_not_swallow_the_next_one_of_its_key(queue, path, way):
+    queue.enqueue("old", key="k")
+    old = queue.claim()
+    queue.cancel(old.id)
+    if way == "queue":
+        new = queue.enqueue("new", key="k")
+    else:
+        with closing(sqlite3.connect(path)) as own, own:
+            new = queue.enqueue("new", key="k", connection=own)
+    assert new != old.id
+    assert queue.enqueue("newer", key="k") == new
+    assert queue.claim().id == new
+    assert not queue.mark_done(old)
+    assert queue.get(old.id).status == "cancelled"
+    assert queue.retry(old.id)
+    assert queue.claim().content == "old"
+
+
+def test_an_unfinished_item_is_found_before_a_later_one_whose_key_is_reserved(queue, clock):
+    queue.enqueue("failed", key="k")
+    queue.mark_failed(queue.claim(), "no")
+    clock.advance(61)
+    queue.enqueue("done", key="k", key_ttl=60)
+    queue.mark_done(queue.claim())
+    queue.retry(1)
+    assert queue.enqueue("new", key="k", on_duplicate="replace") == 1
 
 
 def test_a_ttl_keeps_the_key_of_a_finished_item_for_a_while(queue, clock):
@@ -110,6 +150,15 @@ def test_two_failed_items_with_one_key_come_back_one_at_a_time(queue):
         queue.enqueue(text, key="k")
         queue.mark_failed(queue.claim(), "no")
     assert queue.retry_failed() == 1
+
+
+def test_of_failed_items_with_one_key_the_latest_below_its_ceiling_comes_back(queue):
+    queue.enqueue("below", key="k")
+    queue.mark_failed(queue.claim(), "no")
+    queue.enqueue("at its ceiling", key="k", max_retries=1)
+    queue.mark_failed(queue.claim(), "no")
+    assert queue.retry_failed() == 1
+    assert queue.claim().content == "below"
 
 
 def test_plain_sql_cannot_break_the_rule(path, sql):

@@ -1,12 +1,18 @@
 """enqueue(connection=…): in the caller's own transaction, by the caller's own library, in the same process."""
 
+import asyncio
 import sqlite3
 from contextlib import closing
 
+import aiosqlite
 import apsw
+import django
+import django.conf
+import django.db.transaction
 import pytest
 import sqlalchemy
-from membox_queue import DuplicateItemError, Queue
+from membox_queue import AsyncQueue, DuplicateItemError, Queue, QueueFullError
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 
@@ -77,6 +83,121 @@ def test_apsw_is_taken(queue, path):
     assert queue.claim().id == id
 
 
+def as_dict(cursor, row):
+    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("row_factory", as_dict), ("row_factory", sqlite3.Row), ("text_factory", bytes)]
+)
+def test_what_a_connection_makes_of_its_rows_does_not_matter(queue, own, setting, value):
+    setattr(own, setting, value)
+    id = queue.enqueue("old", connection=own, key="k")
+    assert queue.enqueue("new", connection=own, key="k", on_duplicate="replace") == id
+    own.commit()
+    assert queue.claim().content == "new"
+
+
+def test_what_apsw_makes_of_its_rows_does_not_matter(queue, path):
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.row_trace = lambda cursor, row: {"first": row[0]}
+        with connection:
+            id = queue.enqueue("x", connection=connection, key="k")
+            assert queue.enqueue("y", connection=connection, key="k") == id
+
+
+def test_a_key_that_somebody_else_enqueues_just_before_the_transaction_begins_comes_back(queue, own):
+    def be_quicker(statement):
+        if statement.startswith("BEGIN"):
+            own.set_trace_callback(None)
+            queue.enqueue("quicker", key="k")
+
+    own.set_trace_callback(be_quicker)
+    assert queue.enqueue("slower", connection=own, key="k") == 1
+    own.commit()
+    assert [item.content for item in queue.items()] == ["quicker"]
+
+
+def test_a_savepoint_that_is_rolled_back_takes_its_items_along(queue, engine):
+    with engine.begin() as connection:
+        queue.enqueue("stays", connection=connection)
+        savepoint = connection.begin_nested()
+        queue.enqueue("goes", connection=connection, group="g", key="k")
+        savepoint.rollback()
+    assert [item.content for item in queue.items()] == ["stays"]
+    assert queue.counts()["pending"] == 1
+
+
+def test_a_full_queue_refuses_and_still_finds_and_replaces_keys(path):
+    with Queue(path, max_pending=2) as queue, closing(sqlite3.connect(path)) as own:
+        queue.enqueue("one", connection=own)
+        keyed = queue.enqueue("two", connection=own, key="k")
+        with pytest.raises(QueueFullError, match="would hold 3 pending items and may hold 2"):
+            queue.enqueue("three", connection=own)
+        assert queue.enqueue("again", connection=own, key="k") == keyed
+        assert queue.enqueue("new", connection=own, key="k", on_duplicate="replace") == keyed
+        own.commit()
+        assert [item.content for item in queue.items()] == ["one", "new"]
+
+
+def test_settings_that_others_store_reach_who_only_enqueues_like_this(queue, path, own, until):
+    def is_full():
+        try:
+            queue.enqueue("x", connection=own)
+        except QueueFullError:
+            return True
+        finally:
+            own.rollback()
+
+    queue.enqueue("first")
+    with Queue(path) as other:
+        other.configure(max_pending=1)
+    until(is_full)
+
+
+def test_there_is_no_waiting_for_room_inside_a_transaction(queue, own):
+    with pytest.raises(ValueError, match="wait cannot be given with connection"):
+        queue.enqueue("x", connection=own, wait=1)
+
+
+def test_asynchronous_connections_of_sqlalchemy_are_taken_by_an_async_queue(queue, path):
+    async def main():
+        engine = create_async_engine(f"sqlite+aiosqlite:///{path}")
+        async with AsyncQueue(path) as awaited:
+            async with engine.begin() as connection:
+                await awaited.enqueue("connection", connection=connection, key="k")
+            async with AsyncSession(engine) as session, session.begin():
+                assert await awaited.enqueue("session", connection=session, key="k") == 1
+                await awaited.enqueue("session", connection=session)
+            async with AsyncSession(engine) as session:
+                await awaited.enqueue("gone", connection=session)
+                with pytest.raises(TypeError, match="AsyncSession is asynchronous; AsyncQueue"):
+                    queue.enqueue("x", connection=session)
+        async with aiosqlite.connect(path) as connection:
+            with pytest.raises(TypeError, match="Connection is asynchronous"):
+                queue.enqueue("x", connection=connection)
+        await engine.dispose()
+
+    asyncio.run(main())
+    assert [item.content for item in queue.items()] == ["connection", "session"]
+
+
+def test_a_connection_of_django_is_taken(queue, path):
+    backend = {"ENGINE": "django.db.backends.sqlite3", "NAME": path}
+    django.conf.settings.configure(DATABASES={"default": backend})
+    django.setup()
+    with django.db.transaction.atomic():
+        queue.enqueue("stays", connection=django.db.connection)
+    try:
+        with django.db.transaction.atomic():
+            queue.enqueue("goes", connection=django.db.connection)
+            raise LookupError
+    except LookupError:
+        pass
+    django.db.connection.close()
+    assert [item.content for item in queue.items()] == ["stays"]
+
+
 def test_a_connection_to_another_file_is_refused(queue, tmp_path):
     other = sqlite3.connect(tmp_path / "other.db")
     with pytest.raises(ValueError, match=r"other\.db.*memory\.db"):
@@ -88,6 +209,6 @@ def test_a_connection_to_another_file_is_refused(queue, tmp_path):
 
 
 def test_something_else_is_no_connection(queue):
-    with pytest.raises(TypeError, match="sqlite3, apsw or SQLAlchemy"):
+    with pytest.raises(TypeError, match="sqlite3, apsw, SQLAlchemy or Django"):
         queue.enqueue("x", connection=object())
     assert queue.pending() == 0

@@ -175,8 +175,8 @@ BUGS = [
     Bug(
         "two items of one key",
         "src/sqlite/sql/find_key.sql",
-        "status IN ('pending', 'processing', 'blocked') OR key_until > ?3",
-        "status IN ('blocked') OR key_until > ?3",
+        "status IN ('pending', 'processing', 'blocked') AND cancelled = 0),",
+        "status IN ('pending', 'processing', 'blocked') AND cancelled = 2),",
         ("tests/contract/test_keys.py", "tests/test_model.py"),
     ),
     Bug(

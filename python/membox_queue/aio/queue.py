@@ -194,8 +194,16 @@ class AsyncQueue(Generic[C]):
     worker_is_alive = verb(Queue.worker_is_alive)
 
     async def enqueue(self, content: C, **options: Unpack[EnqueueOptions]) -> int:
-        """Add one item and return its id; the options are those of `Queue.enqueue`."""
-        return await self._call(Queue.enqueue, content, **options)
+        """Add one item and return its id; the options are those of `Queue.enqueue`.
+
+        `connection` may also be an AsyncConnection or AsyncSession of SQLAlchemy.
+        """
+        run_sync = getattr(options.get("connection"), "run_sync", None)
+        if run_sync is None:
+            return await self._call(Queue.enqueue, content, **options)
+        # Theirs waits for its driver where it was made; there is nothing of ours to wait for.
+        enqueue = (await self._opened()).enqueue
+        return int(await run_sync(lambda own: enqueue(content, **{**options, "connection": own})))
 
     async def enqueue_many(
         self, items: Iterable[C | _native.NewItem[C]], *, wait: Seconds = 0.0, spawn: str | None = None

@@ -1,7 +1,12 @@
--- The item that has this key: an unfinished one, one whose key is reserved still, or one enqueued after ?4.
+-- The item that has this key: the unfinished one, else one of the latest whose key is reserved still or that was enqueued
+-- after ?4. One that was cancelled while it runs has its key only until somebody needs it. An item gets a key that nobody
+-- has reserved, so those before the latest are not looked at: a key may have been used a million times.
 -- ?1 queue ?2 key ?3 now ?4 since, or NULL
-SELECT id, status FROM ingest_queue INDEXED BY ingest_queue_keys
- WHERE queue = ?1 AND dedup_key = ?2
-   AND (status IN ('pending', 'processing', 'blocked') OR key_until > ?3
-        OR (julianday(enqueued_at) - 2440587.5) * 86400000.0 > ?4)
- ORDER BY id DESC LIMIT 1
+SELECT id, status FROM ingest_queue
+ WHERE id = coalesce(
+       (SELECT id FROM ingest_queue INDEXED BY ingest_queue_key
+         WHERE queue = ?1 AND dedup_key = ?2 AND status IN ('pending', 'processing', 'blocked') AND cancelled = 0),
+       (SELECT id FROM (SELECT id, key_until, enqueued_at FROM ingest_queue INDEXED BY ingest_queue_keys
+                         WHERE queue = ?1 AND dedup_key = ?2 ORDER BY id DESC LIMIT 8)
+         WHERE key_until > ?3 OR (julianday(enqueued_at) - 2440587.5) * 86400000.0 > ?4
+         LIMIT 1))
