@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -28,12 +29,16 @@ INDEXES = {
     "bring_in_due": ["ingest_queue_delayed"],
     "expired": ["ingest_queue_leases"],
     "ahead": ["ingest_queue_leases"],
-    "find_key": ["ingest_queue_keys"],
+    "find_key": ["ingest_queue_key ", "ingest_queue_keys"],
+    "free_key": ["ingest_queue_key "],
     "get_by_key": ["ingest_queue_keys"],
     "failures": ["ingest_queue_finished"],
-    "retry_failed": ["ingest_queue_finished", "ingest_queue_key"],
+    "retriable": ["ingest_queue_finished", "ingest_queue_keys"],
+    "retry_failed": ["INTEGER PRIMARY KEY", "ingest_queue_key "],
     "counts": ["PRIMARY KEY"],
-    "prune": ["ingest_queue_finished"],
+    "ended": ["ingest_queue_finished"],
+    "prune_timeless": ["ingest_queue_finished"],
+    "purge": ["ingest_queue_finished", "ingest_queue_ready", "ingest_queue_delayed", "ingest_queue_leases"],
     "next_event": [
         "ingest_queue_delayed",
         "ingest_queue_leases",
@@ -54,7 +59,6 @@ INDEXES = {
     "purge": ["ingest_queue_finished"],
     "purge_between": ["INTEGER PRIMARY KEY"],
     "id_ahead": ["INTEGER PRIMARY KEY"],
-    "prune_oldest": ["ingest_queue_finished"],
     "retry": ["INTEGER PRIMARY KEY", "ingest_queue_key"],
     "running": ["ingest_queue_leases"],
     "start_at": ["PRIMARY KEY"],
@@ -68,6 +72,12 @@ SLOW = {
     "queues": "has a row for each queue",
     "running": "sorts what is in work, which is never much",
 }
+
+MANY_DONE = """
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+INSERT INTO ingest_queue (content, status, finished_at, dedup_key, key_until)
+SELECT 'x', 'done', '2026-01-01 00:00:00.000', 'k', 0 FROM n
+"""
 
 
 def statement(name: str) -> str:
@@ -126,3 +136,25 @@ def test_the_groups_trigger_uses_the_groups_indexes_and_counts_no_rows(connectio
     plans = [plan(connection, part) for name, part in triggers(connection) if name == "membox_queue_group_moved"]
     assert [sum("ingest_queue_group (" in step for step in steps) for steps in plans] == [0, 0, 1, 1]
     assert not [step for steps in plans for step in steps if "ingest_queue_working" in step]
+
+
+@pytest.mark.parametrize("kind", ["find_key", "ended"])
+def test_what_a_look_costs_does_not_grow_with_the_rows_it_passes(tmp_path, kind):
+    path = tmp_path / "memory.db"
+    Queue(path).close()
+    with closing(apsw.Connection(str(path))) as connection:
+        costs = []
+        for passed in (20, 520):
+            connection.execute(MANY_DONE)
+            looks = {"find_key": ("ingest", "k", 0, 10**15), "ended": ("ingest", "done", "2027", passed, 0, 10)}
+            costs.append(steps_of(connection, statement(kind), looks[kind]))
+    assert costs[1] <= costs[0] + 1
+
+
+def steps_of(connection: apsw.Connection, sql: str, values: tuple[object, ...]) -> int:
+    """How many steps SQLite's machine takes, by tens."""
+    steps = []
+    connection.set_progress_handler(lambda: bool(steps.append(1)), 10)
+    list(connection.execute(sql, values))
+    connection.set_progress_handler(None)
+    return len(steps)

@@ -549,10 +549,10 @@ class Queue(Generic[_T]):
         the claim (in `drain` and `with item:`), the lease is only made longer, never shorter.
         """
     def retry_failed(self, max_retries: int | None = None, *, delay: _Seconds = 0.0) -> int:
-        """Bring failed items below their ceiling back to pending; returns how many.
+        """Bring failed items below their ceiling back to pending, in small steps; returns how many.
 
         `max_retries` replaces every item's ceiling for this call; `delay` puts them off. Items that were given up stay,
-        and so do items whose key is in use again.
+        and so do items whose key is in use again; of several with one key the latest comes back.
         """
     def retry(self, id: int) -> bool:
         """Bring one failed or cancelled item back with a fresh allowance, in its old place.
@@ -573,7 +573,7 @@ class Queue(Generic[_T]):
         `item.cancelled` tells the holder, whose receipt is worth nothing any more.
         """
     def purge(self, status: _Status = "failed") -> int:
-        """Remove all items of one status, in small steps; returns how many."""
+        """Remove all items of one status, in small steps, their keys with them, reserved or not; returns how many."""
     def prune(self, older_than: _Seconds, *, status: Literal["done", "failed", "cancelled"] = "done") -> int:
         """Remove items of a finished status that ended longer ago than that, in small steps; returns how many.
 

@@ -3,20 +3,26 @@
 use std::path::Path;
 
 use super::Queue;
+use super::steps::AT_A_TIME;
 use crate::error::Result;
 
 impl Queue {
-    /// Brings failed items below their ceiling back to pending; returns how many.
+    /// Brings failed items below their ceiling back to pending, a few at a time; returns how many. What fails again
+    /// meanwhile is not brought back once more.
     pub fn retry_failed(&self, max_retries: Option<u32>, delay: i64) -> Result<usize> {
-        let count = self.write(|tx| {
-            self.refresh_settings(tx)?;
-            // An item without a ceiling of its own has the policy's, else the queue's.
-            let otherwise = self.settings().settings.allowance(0, None).ceiling();
+        self.reread_settings()?;
+        // An item without a ceiling of its own has the policy's, else the queue's.
+        let otherwise = self.settings().settings.allowance(0, None).ceiling();
+        let ids = self.session()?.database.retriable(self.name(), max_retries, otherwise)?;
+        let mut steps = ids.chunks(AT_A_TIME as usize);
+        self.in_steps(|tx| {
             let run_at = (delay > 0).then(|| tx.now().plus(delay));
-            tx.retry_failed(self.name(), max_retries, otherwise, run_at)
-        })?;
-        self.ring();
-        Ok(count)
+            let mut count = 0;
+            for id in steps.next().unwrap_or_default() {
+                count += usize::from(tx.retry_failed(self.name(), *id, max_retries, otherwise, run_at)?);
+            }
+            Ok((count, steps.len() > 0))
+        })
     }
 
     /// Brings one failed or cancelled item back with a fresh allowance, in its old place.

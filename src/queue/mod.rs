@@ -13,6 +13,7 @@ mod rate;
 mod retention;
 mod schedule;
 mod settings;
+mod steps;
 mod wait;
 mod worker;
 
@@ -27,8 +28,8 @@ pub use wait::Waiting;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::{Duration, Instant};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
@@ -108,12 +109,14 @@ struct Session {
     database: Arc<Database>,
     /// The owner token of the worker lease this object holds.
     worker_lease: Mutex<Option<worker::Hold>>,
-    /// When leases were last compared with a clock that may have gone back.
     /// The named locks it holds.
     locks: Mutex<Vec<Weak<Lock>>>,
+    /// When leases were last compared with a clock that may have gone back.
     looked_ahead_at: AtomicI64,
     /// When finished items were last looked at for removal.
     tended_at: AtomicI64,
+    /// How far its looks at them have come.
+    walks: Mutex<retention::Walks>,
     /// When the other processes were last looked at for signs of life.
     looked_for_dead_at: Mutex<Option<Instant>>,
     /// Who claims, for people to read.
@@ -135,10 +138,11 @@ impl Session {
             is_entered: AtomicBool::new(false),
             database: Database::open(place.clone(), options.patience)?,
             worker_lease: Mutex::default(),
+            locks: Mutex::default(),
             looked_ahead_at: AtomicI64::new(i64::MIN),
             tended_at: AtomicI64::new(i64::MIN),
+            walks: Mutex::default(),
             looked_for_dead_at: Mutex::default(),
-            locks: Mutex::default(),
             generation: sqlite::generation(),
         })
     }

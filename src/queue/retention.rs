@@ -1,22 +1,39 @@
 //! Retention: finished items go after a while, a few at a time beside normal work, and their space goes back.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::steps::AT_A_TIME;
 use super::{Queue, Session};
 use crate::clock::Now;
 use crate::error::{Error, Result};
 use crate::item::Status;
 use crate::sqlite::{Flush, Tx, Wait};
 
-/// Rows removed in one transaction by people's verbs; others may write in between.
-pub(super) const REMOVED_AT_A_TIME: i64 = 1_000;
-/// Rows removed beside normal work.
-const REMOVED_BESIDE: i64 = 64;
+/// Rows looked at beside normal work.
+const BESIDE: i64 = 64;
 /// Pages given back in one transaction.
 const PAGES_AT_A_TIME: i64 = 256;
 /// How often a queue is tended when there was little to do.
 const TEND_EVERY_MS: u64 = 10_000;
+
+/// A way through finished items in the order they ended, in steps: those whose key is reserved are passed over, and not
+/// looked at again before the next way.
+#[derive(Default)]
+pub(super) struct Walk {
+    /// The last that was spared, or 0.
+    after: i64,
+    spared: i64,
+}
+
+/// One for each limit.
+#[derive(Default)]
+pub(super) struct Walks {
+    by_age: Walk,
+    by_count: Walk,
+    failed: Walk,
+    cancelled: Walk,
+}
 
 impl Queue {
     /// A small step of tidying up, if it is time for one. What fails here is tried again later and told by the verbs
@@ -32,7 +49,13 @@ impl Queue {
     /// Tidies up until nothing is left to do: what loops do while they run.
     pub fn tend(&self) -> Result<()> {
         let session = self.session()?;
-        while self.tend_a_little(&session, self.wait())? {}
+        // What was spared on a walk that is under way may be free by now.
+        *session.walks.lock() = Walks::default();
+        let mut began = Instant::now();
+        while self.tend_a_little(&session, self.wait())? {
+            self.let_others_write(began.elapsed());
+            began = Instant::now();
+        }
         session.database.checkpoint()
     }
 
@@ -60,28 +83,60 @@ impl Queue {
         self.refresh_settings(tx)?;
         let current = self.settings();
         let settings = &current.settings;
-        let mut removed = 0;
+        let session = self.session()?;
+        let walks = &mut *session.walks.lock();
+        let mut is_more = false;
         let before = |age: i64| Now(tx.now().ms().saturating_sub(age)).text();
         if let Some(age) = settings.keep_for_ms {
-            removed += tx.prune(self.name(), "done", &before(age), REMOVED_BESIDE)?;
+            is_more |= self.go_on(tx, &mut walks.by_age, "done", Some(&before(age)), BESIDE)?.1;
         }
         if let Some(kept) = settings.keep_last {
-            let surplus = tx.counts(self.name())?.done - kept;
-            if surplus > 0 {
-                removed += tx.prune_oldest(self.name(), surplus.min(REMOVED_BESIDE))?;
-            }
+            is_more |= self.remove_surplus(tx, &mut walks.by_count, kept)?;
         }
         if let Some(age) = settings.keep_failed_for_ms {
-            for status in ["failed", "cancelled"] {
-                removed += tx.prune(self.name(), status, &before(age), REMOVED_BESIDE)?;
-            }
+            is_more |= self.go_on(tx, &mut walks.failed, "failed", Some(&before(age)), BESIDE)?.1;
+            is_more |= self.go_on(tx, &mut walks.cancelled, "cancelled", Some(&before(age)), BESIDE)?.1;
         }
         let longest = [settings.rate, settings.group_rate].into_iter().flatten().map(|rate| rate.per_ms).max();
         if let Some(longest) = longest {
-            removed += tx.forget_starts(self.name(), tx.now().ms().saturating_sub(longest), REMOVED_BESIDE)?;
+            let forgotten = tx.forget_starts(self.name(), tx.now().ms().saturating_sub(longest), BESIDE)?;
+            is_more |= forgotten as i64 >= BESIDE;
         }
-        let more_space = tx.give_back_space(PAGES_AT_A_TIME)?;
-        Ok(removed as i64 >= REMOVED_BESIDE || more_space)
+        Ok(tx.give_back_space(PAGES_AT_A_TIME)? || is_more)
+    }
+
+    /// A step on a walk: removes what it meets, but for items whose key is reserved. Says how many, and whether the walk
+    /// goes on; else the next one begins anew.
+    fn go_on(&self, tx: &Tx, walk: &mut Walk, status: &str, before: Option<&str>, most: i64) -> Result<(usize, bool)> {
+        let met = tx.ended(self.name(), status, before, walk.after, most)?;
+        let mut removed = 0;
+        for item in &met {
+            if item.is_reserved {
+                *walk = Walk { after: item.id, spared: walk.spared + 1 };
+            } else {
+                removed += usize::from(tx.delete(self.name(), item.id)?);
+            }
+        }
+        let goes_on = met.len() as i64 >= most;
+        if !goes_on {
+            *walk = Walk::default();
+        }
+        Ok((removed, goes_on))
+    }
+
+    /// A step towards as many done items as are to be kept; those whose key is reserved cost later ones no place.
+    fn remove_surplus(&self, tx: &Tx, walk: &mut Walk, kept: i64) -> Result<bool> {
+        let surplus = tx.counts(self.name())?.done - kept - walk.spared;
+        if surplus <= 0 {
+            *walk = Walk::default();
+            return Ok(false);
+        }
+        let timeless = tx.prune_timeless(self.name(), surplus.min(BESIDE))? as i64;
+        if timeless == surplus.min(BESIDE) {
+            return Ok(timeless < surplus);
+        }
+        let most = (surplus - timeless).min(BESIDE - timeless);
+        Ok(self.go_on(tx, walk, "done", None, most)?.1 && most < surplus - timeless)
     }
 
     /// Removes items of one finished status that ended longer ago than `age_ms`, a few at a time; returns how many.
@@ -90,44 +145,38 @@ impl Queue {
             return Err(Error::Invalid(format!("prune removes finished items, not {} ones", status.as_str())));
         }
         let before = Now(self.options.clock.now().ms().saturating_sub(age_ms)).text();
-        self.remove_in_steps(|tx| tx.prune(self.name(), status.as_str(), &before, REMOVED_AT_A_TIME))
+        let mut walk = Walk::default();
+        let mut is_over = false;
+        self.in_steps(|tx| {
+            let mut removed = 0;
+            if !is_over {
+                let (count, goes_on) = self.go_on(tx, &mut walk, status.as_str(), Some(&before), AT_A_TIME)?;
+                (removed, is_over) = (count, !goes_on);
+            }
+            Ok((removed, tx.give_back_space(PAGES_AT_A_TIME)? || !is_over))
+        })
     }
 
     /// Removes all items of one status, a few at a time; returns how many.
     pub fn purge(&self, status: Status) -> Result<usize> {
-        let removed = match status {
-            Status::Done | Status::Failed | Status::Cancelled => 0,
-            Status::Pending | Status::Processing | Status::Blocked => self.purge_unfinished(status)?,
-        };
-        let total = removed + self.remove_in_steps(|tx| tx.purge(self.name(), status.as_str(), REMOVED_AT_A_TIME))?;
-        self.ring();
-        Ok(total)
+        if status == Status::Blocked {
+            return self.purge_blocked();
+        }
+        self.in_steps(|tx| {
+            let removed = tx.purge(self.name(), status.as_str(), AT_A_TIME)?;
+            Ok((removed, tx.give_back_space(PAGES_AT_A_TIME)? || removed as i64 >= AT_A_TIME))
+        })
     }
 
-    /// No index has all unfinished rows, so the whole table is walked through, a few rows at a time.
-    fn purge_unfinished(&self, status: Status) -> Result<usize> {
-        let (mut total, mut after) = (0, Some(i64::MIN));
-        while let Some(id) = after {
-            after = self.write(|tx| {
-                let until = tx.id_ahead(id, REMOVED_AT_A_TIME)?;
-                if let Some(until) = until {
-                    total += tx.purge_between(self.name(), status.as_str(), id, until)?;
-                }
-                Ok(until)
-            })?;
-        }
-        Ok(total)
-    }
-
-    fn remove_in_steps(&self, step: impl Fn(&Tx) -> Result<usize> + Sync) -> Result<usize> {
-        let mut total = 0;
-        loop {
-            let (removed, more_space) = self.write(|tx| Ok((step(tx)?, tx.give_back_space(PAGES_AT_A_TIME)?)))?;
-            total += removed;
-            if removed < REMOVED_AT_A_TIME as usize && !more_space {
-                return Ok(total);
-            }
-        }
+    /// No index has the blocked rows, so the whole table is walked through, a few rows at a time.
+    fn purge_blocked(&self) -> Result<usize> {
+        let mut after = i64::MIN;
+        self.in_steps(|tx| {
+            let Some(until) = tx.id_ahead(after, AT_A_TIME)? else { return Ok((0, false)) };
+            let removed = tx.purge_between(self.name(), Status::Blocked.as_str(), after, until)?;
+            after = until;
+            Ok((removed, true))
+        })
     }
 
     /// Gives the space of removed rows back to the file system.

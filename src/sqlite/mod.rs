@@ -194,6 +194,13 @@ pub struct StoredSettings {
     pub group_limit: Option<String>,
 }
 
+/// A finished item.
+pub struct Ended {
+    pub id: i64,
+    /// Whether its key is not free yet.
+    pub is_reserved: bool,
+}
+
 /// Which items a page shows.
 pub struct Page<'a> {
     pub status: Option<&'a str>,
@@ -251,6 +258,12 @@ impl<'a> Tx<'a> {
         Ok(found.optional()?)
     }
 
+    /// Takes a key from an item that was cancelled while it runs.
+    pub fn free_key(&self, queue: &str, key: &str) -> Result<()> {
+        self.run(statement!("free_key"), params![queue, key])?;
+        Ok(())
+    }
+
     pub fn next(&self, queue: &str) -> Result<Option<i64>> {
         self.one(statement!("next"), params![queue])
     }
@@ -258,12 +271,6 @@ impl<'a> Tx<'a> {
     pub fn next_in_group(&self, queue: &str, group: &str) -> Result<Option<i64>> {
         self.one(statement!("next_in_group"), params![queue, group])
     }
-    /// Takes a key from an item that was cancelled while it runs.
-    pub fn free_key(&self, queue: &str, key: &str) -> Result<()> {
-        self.run(statement!("free_key"), params![queue, key])?;
-        Ok(())
-    }
-
 
     /// The first item of a group, if nothing of the group is in work.
     pub fn next_free_in_group(&self, queue: &str, group: &str) -> Result<Option<i64>> {
@@ -413,15 +420,16 @@ impl<'a> Tx<'a> {
         Ok(changed == 1)
     }
 
+    /// `for_all` is a ceiling in place of every item's own, `otherwise` that of items that have none.
     pub fn retry_failed(
         &self,
         queue: &str,
+        id: i64,
         for_all: Option<u32>,
         otherwise: u32,
         run_at: Option<i64>,
-    ) -> Result<usize> {
-        let mut statement = self.connection.prepare_cached(statement!("retry_failed"))?;
-        Ok(statement.execute(params![queue, for_all, otherwise, run_at])?)
+    ) -> Result<bool> {
+        Ok(self.run(statement!("retry_failed"), params![id, queue, for_all, otherwise, run_at])? == 1)
     }
 
     pub fn cancel(&self, queue: &str, id: i64) -> Result<bool> {
@@ -456,13 +464,19 @@ impl<'a> Tx<'a> {
         Ok(self.one::<Option<i64>>(statement!("id_ahead"), params![id, rows])?.flatten())
     }
 
-    pub fn prune(&self, queue: &str, status: &str, before: &str, limit: i64) -> Result<usize> {
-        let mut statement = self.connection.prepare_cached(statement!("prune"))?;
-        Ok(statement.execute(params![queue, status, before, self.now.ms(), limit])?)
+    /// Finished items that ended before a time (`None`: at any), those after item `after` in the order they ended.
+    pub fn ended(&self, queue: &str, status: &str, before: Option<&str>, after: i64, limit: i64) -> Result<Vec<Ended>> {
+        // Every time, whatever another program wrote, comes before a blob.
+        let before = before.map_or(SqlValue::Blob(Vec::new()), |text| SqlValue::Text(text.into()));
+        let mut statement = self.connection.prepare_cached(statement!("ended"))?;
+        let rows = statement.query_map(params![queue, status, before, after, self.now.ms(), limit], |row| {
+            Ok(Ended { id: row.get(0)?, is_reserved: row.get(1)? })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    pub fn prune_oldest(&self, queue: &str, limit: i64) -> Result<usize> {
-        self.run(statement!("prune_oldest"), params![queue, self.now.ms(), limit])
+    pub fn prune_timeless(&self, queue: &str, limit: i64) -> Result<usize> {
+        self.run(statement!("prune_timeless"), params![queue, self.now.ms(), limit])
     }
 
     pub fn drop_content(&self, queue: &str, id: i64) -> Result<()> {
@@ -694,6 +708,17 @@ impl Database {
             let mut statement = connection.prepare_cached(statement!("get"))?;
             Ok(statement.query_row(params![id, queue], read_item).optional()?)
         })
+    }
+
+    /// The failed items below their ceiling, in the order of their ids.
+    pub fn retriable(&self, queue: &str, for_all: Option<u32>, otherwise: u32) -> Result<Vec<i64>> {
+        let mut ids: Vec<i64> = self.read(|connection| {
+            let mut statement = connection.prepare_cached(statement!("retriable"))?;
+            let rows = statement.query_map(params![queue, for_all, otherwise], |row| row.get(0))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })?;
+        ids.sort_unstable();
+        Ok(ids)
     }
 
     pub fn get_by_key(&self, queue: &str, key: &str) -> Result<Option<Item>> {

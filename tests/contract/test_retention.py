@@ -5,7 +5,7 @@ import threading
 from datetime import timedelta
 
 import pytest
-from membox_queue import DrainReport, NewItem, Queue, Retry
+from membox_queue import BY_CONTENT, DrainReport, NewItem, Queue, Retry
 
 TEND_EVERY = 10
 
@@ -158,6 +158,28 @@ def test_a_reserved_key_does_not_cost_a_later_item_its_place(path, clock):
         finish(queue, "a", "b", "c", clock=clock)
         queue.tend()
         assert contents(queue) == ["reserved", "b", "c"]
+
+
+def test_many_reserved_keys_hold_up_neither_limit(path, clock):
+    with Queue(path, keep_last=2, keep_for=60) as queue:
+        finish(queue, *range(150), key=BY_CONTENT, key_ttl=86400)
+        clock.advance(1)
+        finish(queue, *range(200, 300))
+        queue.tend()
+        assert contents(queue) == [*range(150), 298, 299]
+        clock.advance(61)
+        queue.tend()
+        assert contents(queue) == list(range(150))
+
+
+def test_keys_that_are_free_again_are_looked_at_again(path, clock):
+    with Queue(path, keep_for=60) as queue:
+        finish(queue, *range(150), key=BY_CONTENT, key_ttl=120)
+        clock.advance(61 + TEND_EVERY)
+        queue.claim()
+        clock.advance(120)
+        queue.tend()
+        assert contents(queue) == []
 
 
 def test_rows_that_another_program_finished_without_a_time_cost_nobody_a_place(path, clock, sql):

@@ -1,5 +1,20 @@
--- Removes items of one finished status, a bounded number at a time. ?1 queue ?2 status ?3 how many
+-- Removes items of one status but blocked, a bounded number at a time, by the indexes that the rows of a status stand in.
+-- ?1 queue ?2 status ?3 how many
 DELETE FROM ingest_queue
- WHERE id IN (SELECT id FROM ingest_queue INDEXED BY ingest_queue_finished
-               WHERE queue = ?1 AND (status = 'done' OR status = 'failed' OR status = 'cancelled') AND status = ?2
-               LIMIT ?3)
+ WHERE id IN (
+       SELECT id FROM ingest_queue INDEXED BY ingest_queue_finished
+        WHERE queue = ?1 AND (status = 'done' OR status = 'failed' OR status = 'cancelled') AND status = ?2
+       UNION ALL
+       SELECT id FROM ingest_queue INDEXED BY ingest_queue_ready
+        WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL AND behind = 0 AND ?2 = 'pending'
+       UNION ALL
+       SELECT id FROM ingest_queue INDEXED BY ingest_queue_group
+        WHERE queue = ?1 AND group_key IS NOT NULL AND status = 'pending' AND run_at IS NULL AND behind <> 0
+          AND ?2 = 'pending'
+       UNION ALL
+       SELECT id FROM ingest_queue INDEXED BY ingest_queue_delayed
+        WHERE queue = ?1 AND status = 'pending' AND run_at IS NOT NULL AND ?2 = 'pending'
+       UNION ALL
+       SELECT id FROM ingest_queue INDEXED BY ingest_queue_leases
+        WHERE queue = ?1 AND status = 'processing' AND ?2 = 'processing'
+       LIMIT ?3)

@@ -1,0 +1,42 @@
+//! Verbs about very many items, in short transactions: others write in between.
+
+use std::time::{Duration, Instant};
+
+use super::Queue;
+use crate::error::{Error, Result};
+use crate::sqlite::{Place, Tx};
+
+/// Items of one transaction.
+pub(super) const AT_A_TIME: i64 = 1_000;
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+impl Queue {
+    /// Runs a step until it says that nothing is left; returns how many items there were in all.
+    pub(super) fn in_steps(&self, mut step: impl FnMut(&Tx) -> Result<(usize, bool)> + Send) -> Result<usize> {
+        let mut total = 0;
+        loop {
+            let mut began = Instant::now();
+            let (count, is_more) = self.write(|tx| {
+                began = Instant::now();
+                step(tx)
+            })?;
+            self.ring();
+            total += count;
+            if !is_more {
+                return Ok(total);
+            }
+            if (self.options.interrupted)() {
+                return Err(Error::Interrupted);
+            }
+            self.let_others_write(began.elapsed());
+        }
+    }
+
+    /// Other programs ask for the lock now and then, and would hardly ever find it in the instant between two
+    /// transactions. So it is left free for half as long as it was held.
+    pub(super) fn let_others_write(&self, held: Duration) {
+        if let Place::File(_) = self.place {
+            std::thread::sleep((held / 2).min(LONGEST_PAUSE));
+        }
+    }
+}

@@ -1,0 +1,11 @@
+-- Items of one finished status that ended before ?3, in the order they did, those after item ?4, a bounded number; and
+-- whether their key is reserved still. Many may have ended in one millisecond: those after ?4 in its own come first.
+-- ?1 queue ?2 status ?3 before ?4 id, or 0 ?5 now ?6 how many
+SELECT id, coalesce(key_until > ?5, 0), finished_at FROM ingest_queue INDEXED BY ingest_queue_finished
+ WHERE queue = ?1 AND (status = 'done' OR status = 'failed' OR status = 'cancelled') AND status = ?2
+   AND finished_at = (SELECT finished_at FROM ingest_queue WHERE id = ?4) AND id > ?4 AND finished_at < ?3
+ UNION ALL
+SELECT id, coalesce(key_until > ?5, 0), finished_at FROM ingest_queue INDEXED BY ingest_queue_finished
+ WHERE queue = ?1 AND (status = 'done' OR status = 'failed' OR status = 'cancelled') AND status = ?2
+   AND finished_at > coalesce((SELECT finished_at FROM ingest_queue WHERE id = ?4), -9e999) AND finished_at < ?3
+ ORDER BY finished_at, id LIMIT ?6
