@@ -1,7 +1,7 @@
 //! The native thread that keeps claims and the worker lease alive. It never touches Python.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar};
+use std::sync::{Arc, Condvar, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
@@ -20,12 +20,25 @@ pub const GRACE: i64 = BEATS_PER_LEASE as i64;
 /// How long one database may keep the beats of others waiting.
 const PATIENCE: Duration = Duration::from_millis(200);
 
+/// A beat that failed is tried again after this time at the latest.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// A beat that was asked for comes after this time.
+const SOON: Duration = Duration::from_millis(50);
+
 /// Renews what is held; `false` when it is no longer ours.
 type Renew = Box<dyn Fn(&Tx) -> Result<bool> + Send + Sync>;
 
 /// Keeps something alive until it is dropped.
 pub struct Beat {
     entry: Arc<Entry>,
+    heart: Arc<Heart>,
+}
+
+/// Asks for a beat before its time.
+#[derive(Clone)]
+pub struct Nudge {
+    entry: Weak<Entry>,
     heart: Arc<Heart>,
 }
 
@@ -81,6 +94,26 @@ impl Beat {
         }
         drop(state);
         Ok(Self { entry, heart })
+    }
+
+    pub fn nudge(&self) -> Nudge {
+        Nudge { entry: Arc::downgrade(&self.entry), heart: self.heart.clone() }
+    }
+}
+
+impl Nudge {
+    /// Lets the beat come soon, if there still is one.
+    pub fn soon(&self) {
+        if self.heart.generation != sqlite::generation() {
+            return;
+        }
+        let Some(entry) = self.entry.upgrade() else { return };
+        let state = self.heart.state.lock();
+        let mut next = entry.next.lock();
+        *next = (*next).min(Instant::now() + SOON);
+        drop(next);
+        drop(state);
+        self.heart.changed.notify_one();
     }
 }
 
@@ -161,7 +194,7 @@ fn renew_all(mut due: Vec<Arc<Entry>>) {
                     entry.every
                 }
                 // Busy or out of space: the lease is not over yet, try again soon.
-                Err(_) => entry.every / 4,
+                Err(_) => (entry.every / 4).min(LONGEST_PAUSE),
             };
             *entry.next.lock() = Instant::now() + pause;
         }

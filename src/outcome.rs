@@ -65,6 +65,8 @@ pub enum Settled {
     Released,
     /// The receipt was stale; nothing was changed.
     Lost,
+    /// It had been cancelled meanwhile, and came to rest as that, whatever the holder said.
+    Cancelled,
 }
 
 impl Settled {
@@ -76,7 +78,13 @@ impl Settled {
             Settled::Postponed => "postponed",
             Settled::Released => "released",
             Settled::Lost => "lost",
+            Settled::Cancelled => "cancelled",
         }
+    }
+
+    /// Whether what the holder said was recorded.
+    pub fn took_effect(self) -> bool {
+        !matches!(self, Settled::Lost | Settled::Cancelled)
     }
 }
 

@@ -69,7 +69,7 @@ def is_failure(exception: BaseException, /) -> bool:
     """
 
 def end_waits() -> None:
-    """End all waits of this process with `QueueClosedError`: the interpreter is about to exit."""
+    """End all waits of other threads with `QueueClosedError`: the interpreter is about to exit."""
 
 def be_last() -> None:
     """Let no other thread go back to Python from native code any more: the interpreter exits."""
@@ -328,9 +328,11 @@ class Item(Generic[_T_co]):
     @property
     def progress_note(self) -> str | None: ...
     def set_progress(self, fraction: float, note: str | None = None) -> bool:
-        """Note how far the work on a claimed item is, for others to read. False when the claim was lost.
+        """Note how far the work on a claimed item is, for others to read. False when the claim is known to be lost.
 
-        Written at most every 200 ms; what comes faster is left out, but for 1.0.
+        Written at most every 200 ms, but for 1.0; what comes faster is written with the next renewal of the claim, or
+        with its end. It never keeps the work waiting: while somebody else has the file (a transaction that the handler
+        itself has open on another connection, too) it is written a little later.
         """
     def _fit(self, shape: Any, /) -> None:
         """Let the content be what `shape.decode` makes of it; raises what that raises."""

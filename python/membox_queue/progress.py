@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from membox_queue.errors import QueueError
 from membox_queue.legible import duration, line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from membox_queue import _native
 
@@ -27,7 +26,7 @@ logger = logging.getLogger("membox_queue")
 class LoopEvent:
     """Something that happened to an item in a loop.
 
-    `kind` is claimed, done, failed, postponed, released or lost.
+    `kind` is claimed, done, failed, postponed, released, lost or cancelled.
     """
 
     kind: str
@@ -92,15 +91,21 @@ class Bar(Watcher):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.bar.update(self.task, total=self.ended, completed=self.ended, hand="")
-        self.bar.stop()
+        with self.whatever_the_terminal_does():
+            self.bar.update(self.task, total=self.ended, completed=self.ended, hand="")
+            self.bar.stop()
 
     def __call__(self, event: LoopEvent) -> None:
         """Move the bar."""
+        with self.whatever_the_terminal_does(), self.lock:
+            self.move(event)
+
+    @contextlib.contextmanager
+    def whatever_the_terminal_does(self) -> Iterator[None]:
+        """Let the work go on when the terminal is gone, or the file cannot be asked."""
         try:
-            with self.lock:
-                self.move(event)
-        except QueueError:
+            yield
+        except Exception:
             logger.debug("the bar stands still", exc_info=True)
 
     def move(self, event: LoopEvent) -> None:
@@ -120,9 +125,9 @@ class Bar(Watcher):
 
     def stopping(self, grace: float) -> None:
         """Say that the signal was heard."""
-        self.bar.console.print(
-            f"stopping: what runs has {duration(grace)} to end; again to leave at once", style="yellow"
-        )
+        words = f"stopping: what runs has {duration(grace)} to end; again to leave at once"
+        with self.whatever_the_terminal_does():
+            self.bar.console.print(words, style="yellow")
 
     def complain(self, event: LoopEvent) -> None:
         """Say above the bar what went wrong with an item."""
@@ -144,6 +149,6 @@ def watcher(progress: Progress, queues: Sequence[_native.Queue]) -> Watcher:
     """Whom to tell: nobody, a callable, or whoever looks at the terminal."""
     if callable(progress):
         return Told(progress)
-    if progress and sys.stderr.isatty():
+    if progress and sys.stderr is not None and sys.stderr.isatty():
         return Bar(queues)
     return Watcher()

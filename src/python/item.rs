@@ -1,7 +1,6 @@
 //! `Item` and `NewItem`: frozen views of the core's nouns.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -28,12 +27,7 @@ pub struct Item {
     content: PyOnceLock<Py<PyAny>>,
     headers: PyOnceLock<Py<PyAny>>,
     result: PyOnceLock<Py<PyAny>>,
-    /// When progress was last written.
-    progress_at: Mutex<Option<Instant>>,
 }
-
-/// Progress is not written more often than this.
-const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
 enum Source {
     Claimed { held: Arc<Held>, queue: Arc<queue::Queue>, beat: Mutex<Option<Beat>> },
@@ -43,7 +37,7 @@ enum Source {
 impl Item {
     fn from_source(source: Source) -> Self {
         let [content, headers, result] = [const { PyOnceLock::new() }; 3];
-        Self { source, content, headers, result, progress_at: Mutex::default() }
+        Self { source, content, headers, result }
     }
 
     pub fn claimed(held: Arc<Held>, queue: Arc<queue::Queue>) -> Self {
@@ -293,21 +287,12 @@ impl Item {
         }
         let note = text("note", note)?;
         let Source::Claimed { queue, .. } = &self.source else { return Ok(false) };
-        Ok(py.native(|| {
-            let mut last = self.progress_at.lock();
-            if number < 1.0 && last.is_some_and(|last| last.elapsed() < PROGRESS_EVERY) {
-                return Ok(!held.is_known_lost());
-            }
-            *last = Some(Instant::now());
-            drop(last);
-            queue.set_progress(held, number, note.as_deref())
-        })?)
+        Ok(py.native(|| queue.set_progress(held, number, note))?)
     }
 
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         if self.cancelled(py)? {
-            let text = format!("item {} was cancelled while it was being worked on", self.item().id);
-            return Err(named(py, "StaleClaimError", text));
+            return Err(self.called_off(py));
         }
         if self.lost(py)? { Err(self.stale()) } else { Ok(()) }
     }
@@ -348,6 +333,7 @@ impl Item {
         });
         match settled {
             Ok(Settled::Lost) if exception.is_none() => Err(self.stale()),
+            Ok(Settled::Cancelled) if exception.is_none() => Err(self.called_off(py)),
             Ok(_) => Ok(false),
             Err(error) if exception.is_none() => Err(error.into()),
             // The body's own exception matters more than that its end could not be recorded.
@@ -367,6 +353,11 @@ impl Item {
 impl Item {
     fn stale(&self) -> PyErr {
         Error::Stale(self.item().id).into()
+    }
+
+    fn called_off(&self, py: Python<'_>) -> PyErr {
+        let text = format!("item {} was cancelled while it was being worked on", self.item().id);
+        named(py, "StaleClaimError", text)
     }
 }
 

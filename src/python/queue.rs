@@ -24,7 +24,6 @@ use crate::clock::parse_ms;
 use crate::error::Error;
 use crate::item::{Counts, NewItem, OnDuplicate, Status};
 use crate::lease::Record;
-use crate::outcome::Settled;
 use crate::queue::{self, Claim, Durability, Filter, From, Held, Options, Plan};
 use crate::schedule::Timing;
 use crate::settings::Settings;
@@ -326,7 +325,7 @@ impl Queue {
         let held = claimed(item)?;
         let retry_in = retry_in.map(|delay| duration_ms("retry_in", delay)).transpose()?;
         let ending = ending::of_failure(py, error, retry_in, give_up)?;
-        Ok(py.native(|| self.core.finish(held, ending))? != Settled::Lost)
+        Ok(py.native(|| self.core.finish(held, ending))?.took_effect())
     }
 
     #[pyo3(signature = (item, delay = None), text_signature = "($self, item, delay=0.0)")]

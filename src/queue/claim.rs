@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use super::progress::Unsaid;
 use super::rate::FREED_AT_A_TIME;
 use super::schedule::TICKS_AT_A_TIME;
 use super::{Queue, Session, draw};
@@ -65,6 +66,7 @@ pub struct Held {
     is_withdrawn: AtomicBool,
     /// Shows other processes that somebody is left who can end the claim.
     sign: Mutex<Option<Arc<SignOfLife>>>,
+    pub(super) unsaid: Arc<Unsaid>,
     generation: u64,
     since: Instant,
 }
@@ -121,7 +123,7 @@ impl Held {
 
     /// A second end of the same claim is refused, but the claim was not lost to anybody.
     pub(super) fn note_settled(&self, settled: Settled) {
-        if settled != Settled::Lost {
+        if settled.took_effect() {
             let _ = self.settled.set(settled);
             self.sign.lock().take();
         } else if !self.is_settled() {
@@ -269,6 +271,7 @@ impl Queue {
             settled: OnceLock::new(),
             is_withdrawn: AtomicBool::new(false),
             sign: Mutex::new(sign.clone()),
+            unsaid: Arc::default(),
             generation: sqlite::generation(),
             since: Instant::now(),
         };
@@ -348,14 +351,18 @@ impl Queue {
         }
         let session = self.session()?;
         let (name, receipt, renewed) = (self.options.name.clone(), held.receipt, held.lease_ms.clone());
+        let unsaid = held.unsaid.clone();
         // A beat that another writer delays must not cost the item, so what is kept is granted a beat more.
         let renew = Box::new(move |tx: &Tx| {
             let lease_ms = renewed.load(Ordering::SeqCst);
-            tx.extend(&name, receipt, lease_ms + lease_ms / GRACE)
+            let is_held = tx.extend(&name, receipt, lease_ms + lease_ms / GRACE)?;
+            Ok(is_held && unsaid.write(tx, &name, receipt)?)
         });
         held.is_kept.store(true, Ordering::SeqCst);
         let (database, clock) = (session.database.clone(), self.options.clock.clone());
-        Beat::start(database, clock, lease_ms, spent, longest, held.lost.clone(), renew)
+        let beat = Beat::start(database, clock, lease_ms, spent, longest, held.lost.clone(), renew)?;
+        held.unsaid.kept_by(beat.nudge());
+        Ok(beat)
     }
 
     /// Whether the claim is gone, asking the file if nobody has noticed yet.

@@ -13,7 +13,7 @@ pub(super) const ATTEMPTS_KEPT: i64 = 20;
 impl Queue {
     /// `false` when the claim was lost; nothing is changed then.
     pub fn mark_done(&self, held: &Held, result: Option<String>) -> Result<bool> {
-        Ok(self.finish(held, Ending::Done { result })? != Settled::Lost)
+        Ok(self.finish(held, Ending::Done { result })?.took_effect())
     }
 
     /// Finishes many in one transaction; returns how many took effect.
@@ -30,25 +30,12 @@ impl Queue {
             self.after_settling(one, *settled);
         }
         faults::after(&[Verb::Finish])?;
-        Ok(settled.iter().filter(|settled| **settled != Settled::Lost).count())
-    }
-
-    /// Notes how far the work on an item is; `false` when the claim was lost.
-    pub fn set_progress(&self, held: &Held, fraction: f64, note: Option<&str>) -> Result<bool> {
-        self.check_is_ours(held)?;
-        if held.is_inherited() {
-            return Ok(false);
-        }
-        let took_effect = self.write_lightly(|tx| tx.set_progress(self.name(), held.receipt(), fraction, note))?;
-        if !took_effect {
-            held.note_settled(Settled::Lost);
-        }
-        Ok(took_effect)
+        Ok(settled.iter().filter(|settled| settled.took_effect()).count())
     }
 
     /// Gives an item back; nothing is counted.
     pub fn release(&self, held: &Held, delay: i64) -> Result<bool> {
-        Ok(self.finish(held, Ending::Released { delay, reason: None })? != Settled::Lost)
+        Ok(self.finish(held, Ending::Released { delay, reason: None })?.took_effect())
     }
 
     /// Lets the lease end `lease_ms` from now.
@@ -91,6 +78,7 @@ impl Queue {
         if held.is_inherited() {
             return Ok(Settled::Lost);
         }
+        held.unsaid.write(tx, self.name(), held.receipt())?;
         self.end(tx, &held.claimed(), ending)
     }
 
@@ -147,7 +135,7 @@ impl Queue {
         if was_lost {
             self.give_back_rest(tx, claim)?;
         }
-        Ok(Some(Settled::Lost))
+        Ok(Some(Settled::Cancelled))
     }
 
     fn note(&self, tx: &Tx, claim: &Claimed, ending: &str, error: Option<&str>) -> Result<()> {
@@ -177,7 +165,7 @@ impl Queue {
         held.note_settled(settled);
         match settled {
             Settled::Released | Settled::Postponed => self.ring(),
-            Settled::Done | Settled::Failed => self.ring_for_ending(held.receipt().id),
+            Settled::Done | Settled::Failed | Settled::Cancelled => self.ring_for_ending(held.receipt().id),
             Settled::Lost => {}
         }
     }

@@ -8,6 +8,7 @@ mod finish;
 mod lock;
 mod look;
 mod membox;
+mod progress;
 mod put;
 mod rate;
 mod retention;

@@ -1,7 +1,7 @@
 """cancel: pending items at once, running ones when their holder reports or their lease ends."""
 
 import pytest
-from membox_queue import NewItem, StaleClaimError
+from membox_queue import DrainReport, NewItem, StaleClaimError
 
 
 def test_a_pending_item_is_cancelled_at_once(queue):
@@ -56,8 +56,26 @@ def test_a_cancelled_item_can_be_brought_back(queue):
     assert queue.get(1).status == "done"
 
 
-def test_in_a_drain_it_is_reported_as_lost(queue):
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_in_a_drain_it_is_reported_as_cancelled_and_is_nobodys_error(queue, caplog, concurrency):
+    queue.enqueue_many(["returns", "raises"])
+    told, seen = [], []
+
+    def handler(item):
+        assert queue.cancel(item.id)
+        if item.id == 2:
+            item.check()
+
+    options = {"on_error": lambda *error: told.append(error[1:]), "progress": lambda event: seen.append(event.kind)}
+    assert queue.drain(handler, concurrency=concurrency, **options) == DrainReport(cancelled=2)
+    assert [item.status for item in queue.items()] == ["cancelled", "cancelled"]
+    assert sorted(seen) == ["cancelled", "cancelled", "claimed", "claimed"]
+    assert [(item.id, phase) for item, phase in told] == [(2, "handler")]
+    assert "lost" not in caplog.text
+
+
+def test_leaving_the_block_of_a_cancelled_item_says_that_it_was_cancelled(queue):
     queue.enqueue("x")
-    report = queue.drain(lambda item: queue.cancel(item.id))
-    assert (report.done, report.lost) == (0, 1)
+    with pytest.raises(StaleClaimError, match="cancelled"), queue.claim() as item:
+        queue.cancel(item.id)
     assert queue.get(1).status == "cancelled"

@@ -1,0 +1,95 @@
+//! How far the work on an item is. It never keeps the work waiting: what cannot be written at once is written along with
+//! the next beat, or with the end of the claim.
+
+use std::time::{Duration, Instant};
+
+use super::Queue;
+use super::claim::Held;
+use crate::error::{Error, Result};
+use crate::heartbeat::Nudge;
+use crate::item::Receipt;
+use crate::outcome::Settled;
+use crate::sqlite::{Flush, Tx, Wait};
+use crate::sync::Mutex;
+
+/// It is not written more often than this.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// How long the work may be kept waiting for other writers, of which its own open transaction may be one.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What the holder of a claim has said and nobody has written yet.
+#[derive(Default)]
+pub(super) struct Unsaid(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    latest: Option<(f64, Option<String>)>,
+    /// When it was last tried to write.
+    tried_at: Option<Instant>,
+    /// The last try found the file taken.
+    was_busy: bool,
+    nudge: Option<Nudge>,
+}
+
+impl Unsaid {
+    /// From now on a beat can be asked to write it.
+    pub(super) fn kept_by(&self, nudge: Nudge) {
+        self.0.lock().nudge = Some(nudge);
+    }
+
+    /// Notes what was said. Says how long a try to write it may wait; `None` if it is too early for one.
+    fn note(&self, fraction: f64, note: Option<String>) -> Option<Duration> {
+        let mut state = self.0.lock();
+        state.latest = Some((fraction, note));
+        if fraction < 1.0 && state.tried_at.is_some_and(|time| time.elapsed() < EVERY) {
+            return None;
+        }
+        state.tried_at = Some(Instant::now());
+        Some(if state.was_busy { Duration::ZERO } else { PATIENCE })
+    }
+
+    /// Writes what was said last, if that is still to be done; `false` when the claim was lost.
+    pub(super) fn write(&self, tx: &Tx, queue: &str, receipt: Receipt) -> Result<bool> {
+        let mut state = self.0.lock();
+        state.was_busy = false;
+        match state.latest.take() {
+            Some((fraction, note)) => tx.set_progress(queue, receipt, fraction, note.as_deref()),
+            None => Ok(true),
+        }
+    }
+
+    /// It could not be written; a beat is to try soon.
+    fn leave_to_beat(&self) {
+        let mut state = self.0.lock();
+        state.was_busy = true;
+        let nudge = state.nudge.clone();
+        drop(state);
+        if let Some(nudge) = nudge {
+            nudge.soon();
+        }
+    }
+}
+
+impl Queue {
+    /// Notes how far the work on an item is; `false` when the claim is known to be lost.
+    pub fn set_progress(&self, held: &Held, fraction: f64, note: Option<String>) -> Result<bool> {
+        self.check_is_ours(held)?;
+        let session = self.session()?;
+        if held.is_settled() || held.is_known_lost() {
+            return Ok(false);
+        }
+        let Some(patience) = held.unsaid.note(fraction, note) else { return Ok(true) };
+        let wait = Wait { limit: patience.min(self.options.patience), ..self.wait() };
+        let written = session
+            .database
+            .write(Flush::Normal, &self.options.clock, wait, |tx| held.unsaid.write(tx, self.name(), held.receipt()));
+        match written {
+            Ok(true) => {}
+            Ok(false) => held.note_settled(Settled::Lost),
+            Err(Error::Busy(_) | Error::DiskFull(_)) => held.unsaid.leave_to_beat(),
+            Err(error) => return Err(error),
+        }
+        Ok(!held.is_known_lost())
+    }
+}
