@@ -33,6 +33,13 @@ def nothing(item):
     return None
 
 
+def test_a_test_that_fails_inside_a_handler_fails(membox_queue):
+    membox_queue.enqueue("x")
+    with pytest.raises(pytest.fail.Exception, match="never"):
+        membox_queue.drain(lambda item: pytest.fail("never to be handled"))
+    assert membox_queue.get(1).status == "pending"
+
+
 # The queues.
 
 

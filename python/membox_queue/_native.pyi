@@ -37,7 +37,6 @@ __all__ = [
     "disarm_fault",
     "end_waits",
     "has_queue",
-    "is_failure",
     "set_clock",
     "sqlite_version",
     "switch_off",
@@ -61,12 +60,6 @@ def clock() -> int:
 
 def has_queue(path: str | os.PathLike[str], /) -> bool:
     """Whether a file that exists has a queue in it, ours or membox's; nothing is written, and no queue is made."""
-
-def is_failure(exception: BaseException, /) -> bool:
-    """Whether an exception says that the work failed, and not only that the program is to stop.
-
-    Every `Exception` does, and the panic of an extension written in Rust, which is none.
-    """
 
 def end_waits() -> None:
     """End all waits of other threads with `QueueClosedError`: the interpreter is about to exit."""

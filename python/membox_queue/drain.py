@@ -43,6 +43,8 @@ logger = logging.getLogger("membox_queue")
 
 TEND_EVERY = 60.0
 """Seconds between two looks after retention and the log."""
+STOPS: tuple[type[BaseException], ...] = (KeyboardInterrupt, SystemExit, GraceOver, SimulatedCrash)
+"""What stops the program, or the loop; anything else that a handler raises is its item's failure."""
 PLAIN = frozenset((dict, list, str, int, float, bool))
 """What most handlers return."""
 SLICE = 0.5
@@ -56,9 +58,10 @@ class DrainReport:
     """What a loop did.
 
     `failed` items came to rest as failed, `postponed` ones went back for an automatic retry, `retried` ones were
-    brought back by `retry_failed` before the drain began, `released` ones were given back uncounted. `refused` means
-    that another live worker held the lease; everything else is zero then. `stopped` means that the loop was asked to
-    end before it was done.
+    brought back by `retry_failed` before the drain began, `released` ones were given back uncounted. `lost` ones had
+    been taken over by somebody else when their end was to be recorded, `cancelled` ones had been cancelled. `refused`
+    means that another live worker held the lease; everything else is zero then. `stopped` means that the loop was asked
+    to end before it was done.
     """
 
     done: int = 0
@@ -67,6 +70,7 @@ class DrainReport:
     retried: int = 0
     released: int = 0
     lost: int = 0
+    cancelled: int = 0
     refused: bool = False
     stopped: bool = False
 
@@ -131,6 +135,7 @@ class Shift:
         self.crew: _native.Crew | None = None
         self.stopping: Stopping | None = None
         self.begun = threading.Event()
+        self.threads: set[int] = set()
         self.stop_asked = False
         self.was_stopped = False
         self.is_closing = False
@@ -188,6 +193,7 @@ class Shift:
             retried=self.retried,
             released=tally["released"],
             lost=tally["lost"],
+            cancelled=tally["cancelled"],
             stopped=self.was_stopped,
         )
 
@@ -201,7 +207,7 @@ class Shift:
         step: Step = yield from self.store("claim", None, self.working.next, slot)
         while step[1] != "over":
             if step[1] == "wait":
-                while not (yield ("wait", slot)):
+                while not (yield from self.insist("claim", None, ("wait", slot))):
                     yield from self.look_after()
                 step = yield from self.store("claim", None, self.working.next, slot)
                 continue
@@ -293,10 +299,16 @@ class Shift:
         self, phase: str, item: _native.Item | None, verb: Callable[..., Any], *arguments: Any
     ) -> Generator[tuple[Any, ...], Any, Any]:
         """Call a step of the crew, or a verb; when the store is busy or out of space, wait and try again."""
+        return (yield from self.insist(phase, item, ("call", verb, arguments)))
+
+    def insist(
+        self, phase: str, item: _native.Item | None, request: tuple[Any, ...]
+    ) -> Generator[tuple[Any, ...], Any, Any]:
+        """Ask for something that needs the store, again and again if it must be."""
         pauses: Iterator[float] | None = None
         while True:
             try:
-                return (yield ("call", verb, arguments))
+                return (yield request)
             except (CorruptDatabaseError, NotADatabaseError, ReadOnlyError):
                 raise
             except (QueueBusyError, StorageError) as error:
@@ -386,12 +398,23 @@ def results_of(
     return [result] * len(items)
 
 
+def is_failure(error: BaseException) -> bool:
+    """Whether what a handler raised is the failure of its item, and not the end of the loop.
+
+    Native code that panics and libraries that watch the time raise what is no `Exception`; it must not come back
+    uncounted for ever.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(STOPS) is None
+    return not isinstance(error, STOPS)
+
+
 def handle(handler: Handler, argument: Any) -> tuple[BaseException | None, Any]:
-    """Call a plain handler. What only stops the program goes through."""
+    """Call a plain handler. What stops the program goes through."""
     try:
         result = handler(argument)
     except BaseException as error:
-        if not _native.is_failure(error):
+        if not is_failure(error):
             raise
         return error, None
     if result is None or type(result) in PLAIN:
@@ -437,8 +460,8 @@ def pause(shift: Shift, seconds: float) -> None:
         time.sleep(min(left, 0.05))
 
 
-def run(shift: Shift) -> DrainReport:
-    """Run a loop with threads; one slot needs none, and runs in the caller's."""
+def run(shift: Shift, *, in_threads: bool = False) -> DrainReport:
+    """Run a loop with threads; one slot needs none, and runs in the caller's unless told otherwise."""
     if shift.is_async:
         raise TypeError(
             "this loop calls the handler and does not await it; give it a plain function, or use AsyncQueue"
@@ -457,22 +480,21 @@ def run(shift: Shift) -> DrainReport:
             stopping.stop()
         try:
             with stopping.listening():
-                if shift.plan.concurrency == 1:
-                    live(shift, 0)
-                else:
+                if in_threads or shift.plan.concurrency > 1:
                     run_threads(shift, stopping)
-        except GraceOver:
-            pass
+                else:
+                    live(shift, 0)
         except SimulatedCrash:
             shift.working.abandon()
             raise
         except BaseException as error:
-            # What is still in hand goes back uncounted, and the lease is free; what ended the loop matters more.
-            try:
-                shift.close()
-            except Exception as failure:
-                error.add_note(f"membox_queue could not give everything back: {failure}")
-            raise
+            if not (isinstance(error, GraceOver) and error.loop is stopping):
+                # What is still in hand goes back uncounted, and the lease is free; what ended the loop matters more.
+                try:
+                    shift.close()
+                except Exception as failure:
+                    error.add_note(f"membox_queue could not give everything back: {failure}")
+                raise
         shift.close()
     return shift.report()
 
@@ -484,12 +506,14 @@ def run_threads(shift: Shift, stopping: Stopping) -> None:
 
     def serve(slot: int) -> None:
         nonlocal alive
+        shift.threads.add(threading.get_ident())
         try:
             live(shift, slot)
         except BaseException as error:
             failures.append(error)
             shift.stop()
         finally:
+            shift.threads.discard(threading.get_ident())
             with shift.lock:
                 alive -= 1
                 if alive == 0:

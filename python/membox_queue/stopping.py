@@ -24,7 +24,13 @@ SHORT = 0.3
 
 
 class GraceOver(BaseException):
-    """Raised in a handler of the main thread that ran on after the grace was over; its item has been given back."""
+    """Raised in a handler of the main thread that ran on after the grace was over; its item has been given back.
+
+    `loop` is the one whose grace it was: a loop inside a handler of another lets it through.
+    """
+
+    def __init__(self, loop: Stopping) -> None:
+        self.loop = loop
 
 
 class Stopping:
@@ -40,6 +46,7 @@ class Stopping:
         self.left = threading.Event()
         self.signals = 0
         self.is_over = False
+        self.has_left = False
         self.listened: list[signal.Signals] = []
         self.lock = threading.Lock()
         self.timer: threading.Thread | None = None
@@ -50,7 +57,9 @@ class Stopping:
         self.crew.stop()
         if self.timer is None:
             self.timer = threading.Thread(target=self.wait_for_end, name="membox-queue-grace", daemon=True)
-            self.timer.start()
+            # An interpreter that exits may start no more threads; what runs then ends when it ends.
+            with contextlib.suppress(RuntimeError):
+                self.timer.start()
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -69,24 +78,20 @@ class Stopping:
             yield
         finally:
             # From here on nobody sends a signal to end the handler; one that is on its way is taken by `on_signal`.
+            self.has_left = True
             with self.lock:
                 self.listened = []
             self.left.set()
-            self.restore(before)
-
-    def restore(self, before: dict[signal.Signals, Any]) -> None:
-        """Put the handlers back, also when the last signal comes just now."""
-        while before:
-            number, handler = before.popitem()
-            try:
-                signal.signal(number, handler)
-            except GraceOver:
+            for number, handler in before.items():
                 signal.signal(number, handler)
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         """The first signal asks the loop to end, the second leaves at once."""
-        if self.is_over:
-            raise GraceOver
+        over = self.outermost_over()
+        if over is not None:
+            if over.has_left:
+                return
+            raise GraceOver(over)
         self.signals += 1
         if self.signals == 1:
             self.stop()
@@ -96,6 +101,11 @@ class Stopping:
             raise KeyboardInterrupt
         else:
             raise SystemExit(128 + number)
+
+    def outermost_over(self) -> Stopping | None:
+        """Of this loop and those in whose handlers it runs, the outermost whose grace is over."""
+        outer = self.outer.outermost_over() if self.outer is not None else None
+        return outer or (self if self.is_over else None)
 
     def wait_for_end(self) -> None:
         """When the loop is not done within the grace, give back what it holds."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
 
+from membox_queue import drain
 from membox_queue.errors import SimulatedCrash
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from membox_queue import DrainReport, Item, Queue
 
     Verb = Literal["enqueue", "claim", "finish"]
+
+# A test that fails, is skipped or ends everything inside a handler: that is no failure of an item.
+drain.STOPS += (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
 
 __all__ = [
     "DrainNow",
@@ -213,7 +217,7 @@ class Rounds:
         """Count in what one drain did."""
         mine, its = dataclasses.astuple(self.report), dataclasses.astuple(report)
         self.report = type(report)(*(a or b if isinstance(a, bool) else a + b for a, b in zip(mine, its, strict=True)))
-        handled = report.done + report.failed + report.postponed + report.released + report.lost
+        handled = report.done + report.failed + report.postponed + report.released + report.lost + report.cancelled
         self.has_handled |= handled > 0
         self.is_over |= report.stopped
         if self.options.get("limit") is not None:

@@ -97,7 +97,7 @@ impl Crew {
         items: Vec<Bound<'_, Item>>,
         exception: &Bound<'_, PyAny>,
     ) -> PyResult<Step> {
-        let mut reason = Some(ending::of_exception(py, exception)?);
+        let mut reason = Some(ending::of_failure(py, exception, None, false)?);
         let mut endings = Vec::with_capacity(items.len());
         for item in items {
             let is_open = !item.get().held()?.is_settled();

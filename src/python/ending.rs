@@ -8,8 +8,8 @@ use super::convert::{duration_ms, type_name, utf8_or_escaped};
 use super::error::exception_class;
 use crate::outcome::Ending;
 
-/// `RetryLater` and `GiveUp` say it themselves; any other failure is one; what only stops the program
-/// (KeyboardInterrupt, SystemExit, cancellation) gives the item back.
+/// `RetryLater` and `GiveUp` say it themselves; any other `Exception`, and a panic of native code, is a failure; what only
+/// stops the program (KeyboardInterrupt, SystemExit, cancellation) gives the item back.
 pub fn of_exception(py: Python<'_>, exception: &Bound<'_, PyAny>) -> PyResult<Ending> {
     if exception.is_instance(&exception_class(py, "RetryLater")?)?
         && let Ok((retry_in, counted)) = later(exception)
@@ -22,17 +22,15 @@ pub fn of_exception(py: Python<'_>, exception: &Bound<'_, PyAny>) -> PyResult<En
     if exception.is_instance(&exception_class(py, "GiveUp")?)? {
         return Ok(Ending::Failed { error: reason(exception), retry_in: None, give_up: true });
     }
-    if is_failure(exception) {
+    if exception.is_instance_of::<PyException>() || is_panic(exception) {
         return Ok(Ending::Failed { error: describe(exception), retry_in: None, give_up: false });
     }
     Ok(Ending::given_back())
 }
 
-/// Whether an exception says that the work failed: every `Exception`, and the panic of an extension written in Rust,
-/// which is none, and of which every such extension has a class of its own.
-pub fn is_failure(exception: &Bound<'_, PyAny>) -> bool {
-    let module = || exception.get_type().module().is_ok_and(|name| name == "pyo3_runtime");
-    exception.is_instance_of::<PyException>() || module()
+/// Every module made with pyo3 has a class of its own for its panics, and none is an `Exception`.
+fn is_panic(exception: &Bound<'_, PyAny>) -> bool {
+    exception.get_type().module().is_ok_and(|name| name == "pyo3_runtime")
 }
 
 /// When to try again and whether it counts. What a subclass made unreadable is an ordinary failure.

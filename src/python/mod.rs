@@ -69,13 +69,6 @@ mod _native {
         Ok(py.native(|| crate::sqlite::has_queue(&path))?)
     }
 
-    /// Whether an exception says that the work failed, and not only that the program is to stop.
-    #[pyfunction]
-    #[pyo3(signature = (exception, /))]
-    fn is_failure(exception: &Bound<'_, PyAny>) -> bool {
-        super::ending::is_failure(exception)
-    }
-
     /// Ends all waits of this process; the interpreter is about to exit.
     #[pyfunction]
     fn end_waits() {

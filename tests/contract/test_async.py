@@ -277,6 +277,25 @@ async def test_no_more_items_are_handled_at_once_than_there_are_slots(aqueue, qu
     assert most == 3
 
 
+class PanicException(BaseException):
+    """As native code raises it that panics: no `Exception`."""
+
+
+@in_loop
+@pytest.mark.parametrize("kind", ["coroutine", "plain"])
+async def test_a_panic_of_native_code_is_a_failure_and_the_loop_goes_on(aqueue, queue, kind):
+    queue.enqueue_many(["poison", "sound"])
+
+    def plain(item):
+        if item.id == 1:
+            raise PanicException("index out of bounds")
+
+    async def coroutine(item):
+        plain(item)
+
+    assert await aqueue.drain({"plain": plain, "coroutine": coroutine}[kind]) == DrainReport(done=1, failed=1)
+
+
 @in_loop
 async def test_failures_are_recorded_and_the_loop_goes_on(aqueue, queue):
     queue.enqueue_many(["fail", "later", "give up", "ok"])

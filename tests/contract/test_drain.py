@@ -1,5 +1,6 @@
 """drain: claim and handle until nothing is due, then return."""
 
+import asyncio
 import logging
 import sys
 from datetime import timedelta
@@ -185,6 +186,27 @@ def test_an_interrupt_gives_the_item_back_uncounted_and_propagates(queue):
     assert queue.get(2).attempt == 0
     assert not queue.worker_is_alive()
     assert queue.drain(lambda item: None) == DrainReport(done=2)
+
+
+class PanicException(BaseException):
+    """As native code raises it that panics: no `Exception`."""
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+@pytest.mark.parametrize("error", [PanicException("index out of bounds"), asyncio.CancelledError(), GeneratorExit()])
+def test_what_is_no_exception_and_stops_no_program_is_a_failure_like_any_other(path, error, concurrency):
+    with Queue(path, retry=Retry(max=2, base=0)) as queue:
+        queue.enqueue_many(["poison", "sound"])
+        report = queue.drain(lambda item: item.id == 1 and raising(error)(item), concurrency=concurrency)
+        assert report == DrainReport(done=1, failed=1, postponed=1)
+        assert queue.get(1).error.startswith(type(error).__name__)
+
+
+def test_an_interrupt_in_a_group_of_exceptions_is_an_interrupt(queue):
+    queue.enqueue("x")
+    with pytest.raises(BaseExceptionGroup):
+        queue.drain(raising(BaseExceptionGroup("of tasks", [ValueError(), KeyboardInterrupt()])))
+    assert (queue.get(1).status, queue.get(1).retries) == ("pending", 0)
 
 
 def test_another_live_worker_means_refused_and_nothing_done(queue, path):

@@ -12,7 +12,7 @@ from membox_queue import _native
 from membox_queue.aio.item import AsyncItem, plain
 from membox_queue.aio.threads import Threads
 from membox_queue.aio.waiting import outlast
-from membox_queue.drain import LONG_SLICE, DrainReport, Plan, Shift
+from membox_queue.drain import LONG_SLICE, DrainReport, Plan, Shift, is_failure
 from membox_queue.errors import SimulatedCrash
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Loop:
             failure.__cause__ = error
             return failure, None
         except BaseException as error:
-            if not _native.is_failure(error):
+            if not is_failure(error):
                 raise
             return error, None
 
@@ -179,7 +179,7 @@ def outcome_of(handler: Handler, argument: Any) -> tuple[BaseException | None, A
     try:
         return None, handler(argument)
     except BaseException as error:
-        if not _native.is_failure(error):
+        if not is_failure(error):
             raise
         return error, None
 
