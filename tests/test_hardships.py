@@ -51,6 +51,16 @@ def test_a_file_that_vanished_is_an_error_and_not_made_anew(queue, path) -> None
     assert not path.exists()
 
 
+@pytest.mark.parametrize("wait", [lambda queue: queue.claim(wait=60), lambda queue: queue.wait(1, 60)])
+def test_nobody_waits_for_a_file_that_vanished(queue, path, wait) -> None:
+    queue.enqueue("x", delay=3600)
+    assert queue.claim(wait=0.01) is None
+    for file in path.parent.iterdir():
+        file.unlink()
+    with pytest.raises(StorageError, match="removed or replaced"):
+        wait(queue)
+
+
 def test_a_hard_link_is_refused(path, tmp_path) -> None:
     Queue(path).close()
     os.link(path, tmp_path / "twin.db")

@@ -242,6 +242,36 @@ print(report.done, report.stopped)
     assert process.communicate(timeout=30)[0].splitlines() == ["1 True", "1 True"]
 
 
+NESTED = """
+import sys, threading, time
+from membox_queue import Queue
+outer, inner = Queue(sys.argv[1]), Queue(sys.argv[1], "inner")
+inner.enqueue("x")
+def handler(item):
+    if sys.argv[2] == "stop":
+        outer.stop()
+    print("handling", flush=True)
+    while True:
+        time.sleep(0.01)
+def middle(item):
+    inner.drain(handler, grace=300)
+    print("went on after its grace", flush=True)
+print(outer.drain(middle, grace=0.05), inner.counts()["pending"], flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["stop", "signal"])
+def test_the_grace_of_a_loop_is_over_also_inside_another_loop_with_a_longer_one(path, queue, start, how):
+    queue.enqueue("x")
+    process = start(NESTED, path, how, stderr=subprocess.PIPE)
+    assert process.stdout.readline() == "handling\n"
+    if how == "signal":
+        process.send_signal(signal.SIGTERM)
+    said, complained = process.communicate(timeout=30)
+    assert (said, complained) == (f"{DrainReport(released=1, stopped=True)} 1\n", "")
+    untouched(queue, 1)
+
+
 # Ctrl-C while a call waits in native code. The waits are told to go on for minutes.
 
 WAITS = {
@@ -469,6 +499,38 @@ def test_a_process_that_exits_with_everything_in_hand_leaves_nothing_held(path, 
     assert not queue.worker_is_alive()
     assert queue.lock("nightly").acquire()
     assert queue.claim().attempt == 2
+
+
+AT_EXIT = """
+import atexit, sys
+path, when, what = sys.argv[1:]
+calls = {
+    "drain": lambda: queue.drain(lambda item: None).done,
+    "drain4": lambda: queue.drain(lambda item: None, concurrency=4).done,
+    "wait": lambda: queue.claim(wait=0.01).id,
+    "worker": lambda: worker.stop() and 1,
+}
+def register():
+    atexit.register(lambda: print(calls[what](), flush=True))
+if when == "before":
+    register()
+from membox_queue import Queue, Worker
+queue = Queue(path)
+if when == "after":
+    register()
+if what == "worker":
+    worker = Worker(path, {"other": print})
+    worker.start()
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("what", ["drain", "drain4", "wait", "worker"])
+def test_what_is_called_at_exit_works_whenever_it_was_registered(path, queue, start, when, what):
+    queue.enqueue("x")
+    process = start(AT_EXIT, path, when, what, stderr=subprocess.PIPE)
+    assert process.communicate(timeout=30) == ("1\n", "")
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])

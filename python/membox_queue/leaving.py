@@ -6,6 +6,23 @@ import threading
 
 from membox_queue import _native
 
-# Waits end before threads are joined, and no thread comes back from native code after that.
-getattr(threading, "_register_atexit", atexit.register)(_native.end_waits)
-atexit.register(_native.be_last)
+has_begun = threading.Event()
+"""Set once the interpreter exits: the thread that ends it goes on alone."""
+is_last = threading.Event()
+"""Set once other threads do not come back from native code any more, so that there is no waiting for them."""
+
+
+def begin() -> None:
+    """End the waits, before threads are joined."""
+    has_begun.set()
+    _native.end_waits()
+
+
+def be_last() -> None:
+    """Let no thread come back from native code after that."""
+    is_last.set()
+    _native.be_last()
+
+
+getattr(threading, "_register_atexit", atexit.register)(begin)
+atexit.register(be_last)

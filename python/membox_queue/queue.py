@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from membox_queue import _native, leaving, worker  # noqa: F401 - leaving acts when it is imported
+from membox_queue import _native, worker
 from membox_queue.drain import Plan, Shift, run
 from membox_queue.errors import QueueError
 
@@ -169,8 +169,11 @@ class Queue(_native.Queue[T]):
         `grace` seconds to end, what is left then is given back uncounted, and the report says `stopped`. A second
         signal leaves at once, with everything given back. KeyboardInterrupt raised by a handler gives the item back
         uncounted and propagates; so does SystemExit, but it is counted as a lost claim is, so that an item whose
-        handler always leaves the program comes to rest as failed. A store that is busy or full is tried again for some
-        seconds.
+        handler always leaves the program comes to rest as failed. Whatever else it raises fails the item, also what is
+        no `Exception`. A store that is busy or full is tried again for some seconds.
+
+        A single slot in another thread than the main one returns only when its handler does, though its item has been
+        given back. While the interpreter exits (`atexit`), a drain works with one slot.
         """
         return self._loop(
             handler,
@@ -344,7 +347,7 @@ class Queue(_native.Queue[T]):
         return self._handlers[self.name]
 
     def _loop(self, handler: Any, plan: Plan) -> DrainReport:
-        shift = Shift([self], [self._own_handler() if handler is None else handler], plan)
+        shift = Shift([self], [self._own_handler() if handler is None else handler], worker.possible_now(plan))
         self._shifts.add(shift)
         try:
             return run(shift)

@@ -12,16 +12,18 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from membox_queue import _native, leaving  # noqa: F401 - leaving acts when it is imported
-from membox_queue.drain import DrainReport, HandlesItems, Plan, Shift, run
+from membox_queue import _native, leaving
+from membox_queue.drain import SLICE, DrainReport, HandlesItems, Plan, Shift, run
 from membox_queue.errors import QueueError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+    from typing import Self
 
     from membox_queue.drain import Handler
     from membox_queue.handler import Registered
@@ -37,7 +39,8 @@ class Worker:
 
     `handlers` gives each queue its handler; queues that are not named are left alone. `concurrency` items are handled
     at once, whichever queue they come from. `options` are those of `Queue`, by queue; what `configure` has stored
-    holds anyway. Other arguments are those of `Queue.work`.
+    holds anyway. Other arguments are those of `Queue.work`. `with Worker(…):` serves in a thread for as long as the
+    block runs.
     """
 
     def __init__(
@@ -84,23 +87,41 @@ class Worker:
             self.stop()
 
     def stop(self) -> DrainReport | None:
-        """Claim no more, let what runs end within the grace, and say what was done; None if nothing was running.
+        """Claim no more, let what runs end within the grace, and say what was done; None if it was not started.
 
-        From another thread than the one that serves. Afterwards it may be started again.
+        A handler may call it too: then it only asks, and returns None, as it does for a `run` of another thread, which
+        returns the report itself. Afterwards it may be started again. What ended it before, if anything, is raised.
         """
         with self.lock:
             shift, thread = self.shift, self.thread
         if shift is not None:
             shift.stop()
-        if thread is None:
+        if thread is None or (shift is not None and threading.get_ident() in shift.threads):
             return None
-        thread.join()
+        if not self._has_ended(thread):
+            return None if shift is None else shift.report()
         with self.lock:
             self.thread = None
             outcome, self.outcome = self.outcome, None
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _has_ended(self, thread: threading.Thread) -> bool:
+        """Wait for the end. While the interpreter exits nobody else sees to the grace, and some threads never end."""
+        while thread.is_alive() and not leaving.has_begun.is_set():
+            thread.join(SLICE)
+        deadline = time.monotonic() + self.plan.grace
+        while thread.is_alive() and not leaving.is_last.is_set() and time.monotonic() < deadline:
+            thread.join(SLICE / 10)
+        return not thread.is_alive()
 
     def _begin(self, plan: Plan) -> Shift:
         with self.lock:
@@ -117,13 +138,13 @@ class Worker:
                 queue = Queue(self.path, name, **self.options[name])
                 opened.callback(queue.close)
                 queues.append(queue)
-            self.shift = Shift(queues, list(self.handlers.values()), plan)
+            self.shift = Shift(queues, list(self.handlers.values()), possible_now(plan))
             opened.pop_all()
         return self.shift
 
-    def _serve(self, shift: Shift) -> DrainReport:
+    def _serve(self, shift: Shift, *, in_threads: bool = False) -> DrainReport:
         try:
-            return run(shift)
+            return run(shift, in_threads=in_threads)
         finally:
             with self.lock:
                 self.shift = None
@@ -132,11 +153,17 @@ class Worker:
 
     def _keep(self, shift: Shift) -> None:
         try:
-            self.outcome = self._serve(shift)
+            # A handler that never returns must not keep `stop` from doing so.
+            self.outcome = self._serve(shift, in_threads=True)
         except BaseException as error:
             self.outcome = error
         finally:
             shift.begun.set()
+
+
+def possible_now(plan: Plan) -> Plan:
+    """The plan, or the same with one slot while the interpreter exits: other threads claim nothing any more then."""
+    return dataclasses.replace(plan, concurrency=1) if leaving.has_begun.is_set() else plan
 
 
 def spawn(

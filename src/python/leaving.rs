@@ -9,14 +9,14 @@ use pyo3::prelude::*;
 
 use super::error::named;
 
-/// Nobody may begin to wait any more.
-static LEAVING: AtomicBool = AtomicBool::new(false);
+/// The thread that ends the interpreter; no other may begin to wait any more.
+static LEAVING: OnceLock<ThreadId> = OnceLock::new();
 /// The thread that finalizes the interpreter; no other may go back to Python.
 static LAST: OnceLock<ThreadId> = OnceLock::new();
 
 /// Ends all waits of this process.
 pub fn end_waits() {
-    LEAVING.store(true, Ordering::SeqCst);
+    let _ = LEAVING.set(std::thread::current().id());
     super::crew::stop_all();
     crate::sqlite::ring_all();
 }
@@ -28,8 +28,9 @@ pub fn be_last(py: Python<'_>) {
     py.detach(|| std::thread::sleep(Duration::from_millis(5)));
 }
 
+/// Whether this thread is to claim and to wait no more. The one that ends the interpreter may, in what it calls at exit.
 pub fn is_leaving() -> bool {
-    LEAVING.load(Ordering::SeqCst)
+    LEAVING.get().is_some_and(|leaving| *leaving != std::thread::current().id())
 }
 
 /// Refuses to go on waiting when the interpreter is about to end.

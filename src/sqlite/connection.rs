@@ -297,6 +297,16 @@ impl Database {
         }
     }
 
+    /// Whoever waits for a file that was removed or replaced would wait for ever.
+    pub fn check_is_there(&self) -> Result<()> {
+        if self.is_current() {
+            return Ok(());
+        }
+        let text = "the file was removed or replaced by somebody else while the queue was open, so there is nothing to \
+                    wait for. Close the queue, and look at the file before you go on";
+        Err(self.about(Error::Io(text.into())))
+    }
+
     /// Runs `work` in a write transaction. The clock is read once the lock is held, never before.
     pub fn write<T: Send>(
         &self,

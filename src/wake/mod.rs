@@ -223,7 +223,11 @@ impl Vigil {
             {
                 count = self.state().ring();
             }
-            let is_time = by_itself.is_some_and(|time| started.elapsed() >= time) || self.looked_at.elapsed() >= POLL;
+            let is_late = self.looked_at.elapsed() >= POLL;
+            if is_late {
+                self.database.check_is_there()?;
+            }
+            let is_time = is_late || by_itself.is_some_and(|time| started.elapsed() >= time);
             if count != self.seen || is_time {
                 self.seen = count;
                 self.looked_at = Instant::now();

@@ -1,5 +1,6 @@
 """work: claim and handle until stopped; and what all loops have in common."""
 
+import io
 import logging
 import threading
 import time
@@ -16,6 +17,7 @@ from membox_queue import (
     QueueBusyError,
     RetryLater,
     StaleClaimError,
+    StorageError,
     Worker,
     drain,
 )
@@ -460,6 +462,37 @@ def test_progress_true_is_silent_where_there_is_no_terminal(queue, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_progress_true_does_no_harm_where_there_is_no_standard_error(queue, monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    assert queue.drain(nothing, progress=True) == DrainReport()
+
+
+# The thread that redraws the bar may end by it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_terminal_that_is_gone_does_not_end_the_work(queue, monkeypatch):
+    class Gone(io.StringIO):
+        is_gone = False
+
+        def isatty(self):
+            return True
+
+        def write(self, text):
+            if self.is_gone:
+                raise OSError(5, "Input/output error")
+            return super().write(text)
+
+    terminal = Gone()
+    monkeypatch.setattr("sys.stderr", terminal)
+    queue.enqueue_many(range(3))
+
+    def handler(item):
+        terminal.is_gone = True
+        if item.id == 2:
+            raise LookupError("said above the bar")
+
+    assert queue.drain(handler, progress=True) == DrainReport(done=2, failed=1)
+
+
 @pytest.mark.parametrize("max_runtime", [0.05, timedelta(milliseconds=50)])
 def test_a_handler_that_runs_longer_than_max_runtime_loses_its_item_when_the_lease_ends(path, until, max_runtime):
     with Queue(path, lease=0.3) as queue:
@@ -591,6 +624,23 @@ def test_a_handler_may_stop_its_own_loop(queue, concurrency):
     assert 1 <= report.done <= concurrency
     assert report.done + queue.counts()["pending"] == 20
     assert not queue.worker_is_alive()
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_a_file_that_is_moved_away_is_noticed_while_idle_and_work_goes_on_when_it_is_back(
+    queue, path, working, until, concurrency
+):
+    told = []
+    future = working(nothing, concurrency=concurrency, on_error=lambda error, item, phase: told.append((error, phase)))
+    queue.wait(queue.enqueue("before"), 30)
+    path.rename(path.with_suffix(".away"))
+    error, phase = until(lambda: told and told[0])
+    assert phase == "claim"
+    assert isinstance(error, StorageError)
+    assert "removed or replaced" in str(error)
+    path.with_suffix(".away").rename(path)
+    assert queue.wait(queue.enqueue("after"), 30).status == "done"
+    assert ended(queue, future) == DrainReport(done=2, stopped=True)
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
@@ -774,6 +824,43 @@ class TestWorker:
         handlers = {"ingest": lambda item: None, "emails": lambda item: "r" * 100}
         worker(handlers, options=options, limit=2).run()
         assert emails.get(2).result == "r" * 100
+
+    @pytest.mark.parametrize("concurrency", [1, 2])
+    def test_a_handler_may_stop_it(self, queues, worker, until, concurrency):
+        ingest = queues[0]
+        ingest.enqueue_many(range(20))
+        one = worker({"ingest": lambda item: one.stop()}, concurrency=concurrency)
+        one.start()
+        until(lambda: one.shift is None)
+        assert ingest.counts()["failed"] == 0
+        report = one.stop()
+        assert 1 <= report.done <= concurrency
+        assert report == DrainReport(done=report.done, stopped=True)
+
+    @pytest.mark.parametrize("concurrency", [1, 2])
+    def test_a_handler_that_does_not_end_is_not_waited_for_longer_than_the_grace(self, queues, worker, concurrency):
+        ingest = queues[0]
+        ingest.enqueue("x")
+        began, free = threading.Event(), threading.Event()
+
+        def handler(item):
+            began.set()
+            free.wait(60)
+
+        one = worker({"ingest": handler}, concurrency=concurrency, grace=0.05)
+        try:
+            one.start()
+            assert began.wait(30)
+            assert one.stop() == DrainReport(released=1, stopped=True)
+            assert not free.is_set()
+            one.start()
+        finally:
+            free.set()
+
+    def test_it_serves_for_as_long_as_a_block_runs(self, path, queues):
+        with Worker(path, {"ingest": nothing}) as one:
+            assert queues[0].wait(queues[0].enqueue("x"), 30).status == "done"
+        assert one.stop() is None
 
     def test_what_ended_it_is_raised_by_stop(self, queues, worker, until):
         ingest = queues[0]
