@@ -174,29 +174,43 @@ impl Entry {
     fn is_nearly_due(&self) -> bool {
         *self.next.lock() <= Instant::now() + self.every / 4
     }
+
+    fn beat_in(&self, pause: Duration) {
+        *self.next.lock() = Instant::now() + pause;
+    }
 }
 
-/// One short write per database.
+/// One short write per database. Where the file is free it comes first; the others share the patience, however many.
 fn renew_all(mut due: Vec<Arc<Entry>>) {
+    let mut by_database = Vec::new();
     while let Some(first) = due.first().cloned() {
         let (together, rest): (Vec<_>, Vec<_>) =
             due.into_iter().partition(|entry| Arc::ptr_eq(&entry.database, &first.database));
         due = rest;
-        let renewed = first.database.write(Flush::Normal, &first.clock, Wait::up_to(PATIENCE), |tx| {
-            together.iter().map(|entry| (entry.renew)(tx)).collect::<Result<Vec<bool>>>()
-        });
-        for (index, entry) in together.iter().enumerate() {
-            let pause = match &renewed {
-                Ok(held) => {
-                    if !held[index] {
-                        entry.lost.store(true, Ordering::SeqCst);
-                    }
-                    entry.every
-                }
-                // Busy or out of space: the lease is not over yet, try again soon.
-                Err(_) => (entry.every / 4).min(LONGEST_PAUSE),
-            };
-            *entry.next.lock() = Instant::now() + pause;
+        by_database.push(together);
+    }
+    by_database.retain(|together| !renew(together, Duration::ZERO));
+    let patience = PATIENCE / u32::try_from(by_database.len().max(1)).unwrap_or(u32::MAX);
+    for together in by_database {
+        if !renew(&together, patience) {
+            // Busy or out of space: the lease is not over yet, try again soon.
+            together.iter().for_each(|entry| entry.beat_in((entry.every / 4).min(LONGEST_PAUSE)));
         }
     }
+}
+
+/// Renews what one database holds. Says whether it could.
+fn renew(together: &[Arc<Entry>], patience: Duration) -> bool {
+    let Some(first) = together.first() else { return true };
+    let renewed = first.database.write(Flush::Normal, &first.clock, Wait::up_to(patience), |tx| {
+        together.iter().map(|entry| (entry.renew)(tx)).collect::<Result<Vec<bool>>>()
+    });
+    let Ok(held) = renewed else { return false };
+    for (entry, is_held) in together.iter().zip(held) {
+        if !is_held {
+            entry.lost.store(true, Ordering::SeqCst);
+        }
+        entry.beat_in(entry.every);
+    }
+    true
 }

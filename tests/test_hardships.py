@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -150,19 +151,22 @@ def test_an_item_finished_by_its_holder_is_not_lost(queue) -> None:
         item.check()
 
 
-def test_a_busy_file_does_not_stop_the_heartbeats_of_others(tmp_path, path) -> None:
-    with Queue(path, lease=600) as busy, Queue(tmp_path / "other.db", lease=0.9) as other:
-        busy.enqueue("x")
-        other.enqueue("x")
-        with busy.claim(lease=3), other.claim() as item:
-            held = sqlite3.connect(path, isolation_level=None)
+def test_busy_files_do_not_stop_the_heartbeats_of_others_however_many_they_are(tmp_path, path) -> None:
+    with contextlib.ExitStack() as ending:
+        for number in range(10):
+            file = tmp_path / f"busy{number}.db"
+            busy = ending.enter_context(Queue(file, lease=1.2))
+            busy.enqueue("x")
+            ending.enter_context(busy.claim())
+            held = ending.enter_context(contextlib.closing(sqlite3.connect(file, isolation_level=None)))
             held.execute("BEGIN IMMEDIATE")
-            # The busy file's beat is due after one second, and would block for another.
+        other = ending.enter_context(Queue(path, lease=1.2))
+        other.enqueue("x")
+        with other.claim() as item:
+            # One after the other, the beats of the busy files would block for two seconds.
             threading.Event().wait(1.75)
             assert other.claim() is None
             assert not item.lost
-            held.execute("ROLLBACK")
-            held.close()
 
 
 def test_requests_mean_the_same_to_mark_failed_as_in_a_handler(path) -> None:
