@@ -8,7 +8,9 @@ import logging
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from membox_queue import _native
@@ -29,7 +31,7 @@ from membox_queue.progress import LoopEvent, watcher
 from membox_queue.stopping import GraceOver, Stopping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
     from membox_queue.progress import Progress
 
@@ -85,7 +87,7 @@ class Plan:
     linger: Any = 0.0
     limit: int | None = None
     batch: Literal["group"] | None = None
-    grace: float = 30.0
+    grace: float | timedelta = 30.0
     max_runtime: Any = None
     middleware: Sequence[Middleware] = ()
     on_error: OnError | None = None
@@ -113,8 +115,8 @@ class Shift:
     ) -> None:
         if plan.batch not in (None, "group"):
             raise ValueError(f"batch must be None or 'group', not {plan.batch!r}")
-        if not plan.grace >= 0:
-            raise ValueError(f"grace must be a number of seconds, zero or more, not {plan.grace}")
+        check_callables(plan)
+        self.grace = seconds_of_grace(plan.grace)
         self.plan = plan
         self.queues = queues
         if plan.batch and any(isinstance(handler, HandlesItems) for handler in handlers):
@@ -358,6 +360,26 @@ class Shift:
             logger.exception("on_error raised")
 
 
+def check_callables(plan: Plan) -> None:
+    """Refuse what could not be called later, when nobody would hear of it."""
+    if not isinstance(plan.middleware, Sequence):
+        raise TypeError(f"middleware must be a list of callables, not {type(plan.middleware).__qualname__}")
+    if plan.on_error is not None and not callable(plan.on_error):
+        raise TypeError(f"on_error must be callable, not {type(plan.on_error).__qualname__}")
+    if not (plan.progress is None or isinstance(plan.progress, bool) or callable(plan.progress)):
+        raise TypeError(f"progress must be True, False or callable, not {type(plan.progress).__qualname__}")
+
+
+def seconds_of_grace(grace: Any) -> float:
+    """How long what runs may go on after the loop was asked to end."""
+    seconds = grace.total_seconds() if isinstance(grace, timedelta) else grace
+    if not isinstance(seconds, int | float):
+        raise TypeError(f"grace must be seconds or a timedelta, not {type(grace).__qualname__}")
+    if not seconds >= 0:
+        raise ValueError(f"grace must be a number of seconds, zero or more, not {grace}")
+    return seconds
+
+
 def shape_for(queue: _native.Queue, handler: Any) -> Any:
     """The type of the items that a handler is to get from a queue."""
     wanted = handler.shape if isinstance(handler, HandlesItems) else None
@@ -474,7 +496,7 @@ def run(shift: Shift, *, in_threads: bool = False) -> DrainReport:
             if shift.crew is not None:
                 shift.close()
             raise
-        stopping = shift.stopping = Stopping(shift.working, shift.close, shift.plan.grace, shift.tell.stopping)
+        stopping = shift.stopping = Stopping(shift.working, shift.close, shift.grace, shift.tell.stopping)
         shift.begun.set()
         if shift.stop_asked:
             stopping.stop()

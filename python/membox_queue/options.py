@@ -62,7 +62,7 @@ class WorkOptions(TypedDict, total=False):
     concurrency: int
     limit: int | None
     progress: Progress
-    grace: float
+    grace: Seconds
     max_runtime: Seconds | None
     middleware: Sequence[Middleware]
     on_error: OnError | None

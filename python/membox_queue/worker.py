@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from membox_queue import _native, leaving
 from membox_queue.drain import SLICE, DrainReport, HandlesItems, Plan, Shift, run
 from membox_queue.errors import QueueError
+from membox_queue.options import DrainOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from membox_queue.drain import Handler
     from membox_queue.handler import Registered
 
+OPTIONS = {*DrainOptions.__annotations__, "batch"} - {"exclusive"}
+"""What a worker for several queues takes by name."""
 LOG_BYTES = 1 << 20
 """A worker's log is set aside when it is larger than this."""
 STARTING = 10.0
@@ -39,8 +42,8 @@ class Worker:
 
     `handlers` gives each queue its handler; queues that are not named are left alone. `concurrency` items are handled
     at once, whichever queue they come from. `options` are those of `Queue`, by queue; what `configure` has stored
-    holds anyway. Other arguments are those of `Queue.work`. `with Worker(…):` serves in a thread for as long as the
-    block runs.
+    holds anyway. Other arguments are those of `Queue.work`, and for `drain` those of `Queue.drain`; the worker lease is
+    not taken. `with Worker(…):` serves in a thread for as long as the block runs.
     """
 
     def __init__(
@@ -55,6 +58,9 @@ class Worker:
         unknown = set(options or {}) - set(handlers)
         if unknown:
             raise ValueError(f"options for queues without a handler: {', '.join(sorted(unknown))}")
+        strange = sorted(set(plan) - OPTIONS)
+        if strange:
+            raise TypeError(f"a worker takes no {', '.join(strange)}")
         if not handlers:
             raise ValueError("a worker needs at least one queue with a handler")
         self.path = path
@@ -98,7 +104,7 @@ class Worker:
             shift.stop()
         if thread is None or (shift is not None and threading.get_ident() in shift.threads):
             return None
-        if not self._has_ended(thread):
+        if not self._has_ended(thread, shift):
             return None if shift is None else shift.report()
         with self.lock:
             self.thread = None
@@ -114,11 +120,11 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def _has_ended(self, thread: threading.Thread) -> bool:
+    def _has_ended(self, thread: threading.Thread, shift: Shift | None) -> bool:
         """Wait for the end. While the interpreter exits nobody else sees to the grace, and some threads never end."""
         while thread.is_alive() and not leaving.has_begun.is_set():
             thread.join(SLICE)
-        deadline = time.monotonic() + self.plan.grace
+        deadline = time.monotonic() + (shift.grace if shift is not None else 0.0)
         while thread.is_alive() and not leaving.is_last.is_set() and time.monotonic() < deadline:
             thread.join(SLICE / 10)
         return not thread.is_alive()

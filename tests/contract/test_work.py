@@ -168,6 +168,10 @@ def test_failures_count_for_the_limit(queue):
         ({"limit": 0}, ValueError),
         ({"batch": "all"}, ValueError),
         ({"grace": -1}, ValueError),
+        ({"grace": "1"}, TypeError),
+        ({"on_error": "name"}, TypeError),
+        ({"progress": "name"}, TypeError),
+        ({"middleware": nothing}, TypeError),
         ({"max_runtime": -1}, ValueError),
         ({"middleware": ["name"]}, TypeError),
         ({"linger": -1}, ValueError),
@@ -652,7 +656,7 @@ def test_what_runs_when_the_grace_is_over_is_given_back_uncounted(queue, working
         began.set()
         free.wait(30)
 
-    future = working(handler, concurrency=concurrency, grace=0.05)
+    future = working(handler, concurrency=concurrency, grace=timedelta(milliseconds=50))
     assert began.wait(30)
     queue.stop()
     until(lambda: queue.get(1).status == "pending")
@@ -884,3 +888,8 @@ class TestWorker:
     def test_a_worker_that_makes_no_sense_is_refused(self, path, handlers, options, wrong):
         with pytest.raises(wrong):
             Worker(path, handlers, options=options).run()
+
+    @pytest.mark.parametrize("plan", [{"exclusive": True}, {"patience": 3}])
+    def test_what_it_does_not_take_is_refused_by_name(self, path, plan):
+        with pytest.raises(TypeError, match=f"a worker takes no {next(iter(plan))}"):
+            Worker(path, {"a": nothing}, **plan)

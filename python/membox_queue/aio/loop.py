@@ -70,7 +70,7 @@ class Loop:
                 slots += [asyncio.create_task(self.live(slot)) for slot in range(shift.plan.concurrency)]
                 running = set(slots)
                 await until_ended(running, self.asked_to_stop, None)
-                await until_ended(running, self.asked_to_leave, shift.plan.grace)
+                await until_ended(running, self.asked_to_leave, shift.grace)
             except SimulatedCrash:
                 shift.working.abandon()
                 raise
