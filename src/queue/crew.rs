@@ -58,7 +58,7 @@ struct State {
     lease: Option<(worker::Hold, Beat)>,
     hands: Vec<Hand>,
     taken: u64,
-    /// Where the next claim begins, so that no queue starves another.
+    /// The queue after the one that was served last: where the next claim begins, so that no queue starves another.
     turn: usize,
     watching: Option<usize>,
     stopped: bool,
@@ -93,8 +93,6 @@ struct Turn {
     most: u64,
     /// All others are idle.
     is_last: bool,
-    /// Which queue comes first.
-    turn: usize,
 }
 
 /// What a transaction found.
@@ -212,7 +210,7 @@ impl Crew {
         };
         let mut settled = Vec::new();
         loop {
-            let Turn { most, is_last, turn } = self.prepare(slot);
+            let Turn { most, is_last } = self.prepare(slot);
             let may_take = most > 0;
             if finishing.1.is_empty() && !may_take {
                 self.leave(slot);
@@ -223,7 +221,7 @@ impl Crew {
             let found = if looks && !self.is_promising().inspect_err(|_| self.unreserve(may_take))? {
                 Found::Nothing
             } else {
-                let recorded = self.record_and_take(slot, &finishing, most, is_closing, turn);
+                let recorded = self.record_and_take(slot, &finishing, most, is_closing);
                 let (found, outcome) = recorded.inspect_err(|_| self.unreserve(may_take))?;
                 settled.extend(self.note(slot, &finishing, outcome));
                 finishing.1.clear();
@@ -264,8 +262,7 @@ impl Crew {
         if most > 0 {
             state.taken += 1;
         }
-        state.turn = (state.turn + 1) % self.queues.len();
-        Turn { most, is_last, turn: state.turn }
+        Turn { most, is_last }
     }
 
     /// Whether no slot but this one is at work or about to look.
@@ -288,7 +285,6 @@ impl Crew {
         finishing: &(usize, Vec<(Arc<Held>, Ending)>),
         most: u64,
         is_closing: bool,
-        turn: usize,
     ) -> Result<(Found, Vec<Settled>)> {
         let (number, endings) = finishing;
         let may_take = most > 0;
@@ -318,10 +314,12 @@ impl Crew {
                 }
             }
             let mut unfinished = None;
+            let turn = self.state.lock().turn;
             for offset in 0..self.queues.len() {
                 let number = (turn + offset) % self.queues.len();
                 let taken = self.queues[number].take(tx, &self.how(most), &sign)?;
                 if !taken.items.is_empty() {
+                    self.state.lock().turn = number + 1;
                     return Ok((Found::Items(number, taken), outcome));
                 }
                 if taken.unfinished {

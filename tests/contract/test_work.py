@@ -729,6 +729,15 @@ class TestWorker:
         assert one.run() == DrainReport(done=10)
         assert handled.count("ingest") == handled.count("emails") == 5
 
+    def test_the_turn_of_an_idle_queue_does_not_go_to_its_neighbour(self, queues, worker):
+        _, emails, other = queues
+        emails.enqueue_many(range(6))
+        other.enqueue_many(range(6))
+        seen = []
+        handlers = dict.fromkeys(["idle", "ingest", "emails", "other"], lambda item: seen.append(item.queue))
+        worker(handlers).drain()
+        assert seen == ["emails", "other"] * 6
+
     def test_a_queue_without_a_handler_is_left_alone(self, queues, worker):
         ingest, _, other = queues
         other.enqueue("theirs")
