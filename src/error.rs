@@ -28,10 +28,8 @@ pub enum Error {
     #[error("interrupted")]
     Interrupted,
 
-    #[error(
-        "the claim on item {0} has ended: its lease ran out and it was taken back, it was removed, or it was finished"
-    )]
-    Stale(i64),
+    #[error("the claim on item {id} has ended: {why}")]
+    Stale { id: i64, why: String },
 
     #[error("this queue is closed; open a new Queue to go on")]
     Closed,

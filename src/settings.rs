@@ -59,6 +59,13 @@ macro_rules! for_each_setting {
     };
 }
 
+macro_rules! list {
+    ($($field:ident $name:literal),*) => { &[$($name),*] };
+}
+
+/// The names of all, as their arguments are named.
+pub const NAMES: &[&str] = for_each_setting!(list);
+
 impl Settings {
     pub fn parse(stored: Option<&str>) -> Result<Self> {
         let Some(stored) = stored else { return Ok(Self::default()) };

@@ -102,7 +102,7 @@ class RetryLater(Exception):  # noqa: N818 - a request, not an error
         self.reason = reason
 
     def __str__(self) -> str:
-        return self.reason or f"asked to be retried in {self.seconds} s"
+        return str(self.reason or f"asked to be retried in {self.seconds} s")
 
 
 class GiveUp(Exception):  # noqa: N818 - a request, not an error
@@ -113,4 +113,4 @@ class GiveUp(Exception):  # noqa: N818 - a request, not an error
         self.reason = reason
 
     def __str__(self) -> str:
-        return self.reason or "the handler gave up"
+        return str(self.reason or "the handler gave up")

@@ -87,7 +87,9 @@ impl Writer<'_> {
         if let Ok(dict) = value.cast_exact::<PyDict>() {
             return self.members(dict);
         }
-        self.bad_type(&format!("is a {}, which {}", type_name(value), advice(value)))
+        let name = type_name(value);
+        let article = if name.starts_with(['A', 'E', 'I', 'O', 'a', 'e', 'i', 'o']) { "an" } else { "a" };
+        self.bad_type(&format!("is {article} {name}, which {}", advice(value)))
     }
 
     fn put<T: serde::Serialize + ?Sized>(&mut self, value: &T) -> PyResult<()> {
@@ -162,6 +164,8 @@ fn advice(value: &Bound<'_, PyAny>) -> &'static str {
     } else if value.is_instance_of::<PyDict>() || value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>()
     {
         "would not come back as the same type; convert it to the plain dict, str or int it is based on"
+    } else if type_name(value) == "NewItem" {
+        "is an element of enqueue_many; give enqueue its content and its options"
     } else {
         "JSON cannot carry; convert it to str, bytes, int, float, bool, None, list or dict"
     }
@@ -267,7 +271,9 @@ pub fn datetime<'py>(py: Python<'py>, ms: Option<i64>) -> PyResult<Option<Bound<
 
 pub fn integer(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
     if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
-        return Err(PyTypeError::new_err(format!("{what} must be an int, not {}", type_name(value))));
+        let given = type_name(value);
+        let advice = if given == "Item" { "; pass its id" } else { "" };
+        return Err(PyTypeError::new_err(format!("{what} must be an int, not {given}{advice}")));
     }
     value.extract().map_err(|_| PyValueError::new_err(format!("{what} does not fit 64 bits")))
 }

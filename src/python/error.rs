@@ -10,7 +10,7 @@ impl From<Error> for PyErr {
         let class = match &error {
             Error::Invalid(text) => return PyValueError::new_err(text.clone()),
             Error::Interrupted => return super::signals::raised(),
-            Error::Stale(_) => "StaleClaimError",
+            Error::Stale { .. } => "StaleClaimError",
             Error::Busy(_) => "QueueBusyError",
             Error::Closed | Error::Forked(..) => "QueueClosedError",
             Error::Duplicate { id, .. } => return duplicate(*id, error.to_string()),

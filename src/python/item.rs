@@ -12,6 +12,7 @@ use super::convert::{object_to_python, path_text, text, to_python, type_name};
 use super::ending;
 use super::error::{exception_class, named};
 use super::leaving::Native;
+use crate::clock::LATEST_MS;
 use crate::error::Error;
 use crate::heartbeat::Beat;
 use crate::item::{self, Content, Key, KeyName, OnDuplicate, Status, Stored, When};
@@ -294,7 +295,7 @@ impl Item {
         if self.cancelled(py)? {
             return Err(self.called_off(py));
         }
-        if self.lost(py)? { Err(self.stale()) } else { Ok(()) }
+        if self.lost(py)? { Err(self.stale(py)) } else { Ok(()) }
     }
 
     fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
@@ -332,7 +333,7 @@ impl Item {
             held.settled().map_or_else(|| queue.finish(held, ending), Ok)
         });
         match settled {
-            Ok(Settled::Lost) if exception.is_none() => Err(self.stale()),
+            Ok(Settled::Lost) if exception.is_none() => Err(self.stale(py)),
             Ok(Settled::Cancelled) if exception.is_none() => Err(self.called_off(py)),
             Ok(_) => Ok(false),
             Err(error) if exception.is_none() => Err(error.into()),
@@ -351,8 +352,12 @@ impl Item {
 }
 
 impl Item {
-    fn stale(&self) -> PyErr {
-        Error::Stale(self.item().id).into()
+    fn stale(&self, py: Python<'_>) -> PyErr {
+        match &self.source {
+            Source::Claimed { held, queue, .. } => py.native(|| queue.why_stale(held)).unwrap_or_else(|error| error),
+            Source::Read(item) => Error::Stale { id: item.id, why: "it was only read".into() },
+        }
+        .into()
     }
 
     fn called_off(&self, py: Python<'_>) -> PyErr {
@@ -448,7 +453,7 @@ impl Unique<'_, '_> {
                 return Err(PyValueError::new_err(said));
             }
         };
-        let ttl_ms = self.key_ttl.map(|ttl| duration_ms("key_ttl", ttl)).transpose()?;
+        let ttl_ms = self.key_ttl.map(reserved_ms).transpose()?;
         let Some(key) = self.key else {
             if self.key_ttl.is_some() || on_duplicate != OnDuplicate::Return {
                 return Err(PyValueError::new_err("key_ttl and on_duplicate say something about a key; give one"));
@@ -465,6 +470,14 @@ impl Unique<'_, '_> {
         };
         Ok(Some(Key { name, ttl_ms, on_duplicate }))
     }
+}
+
+/// How long a key stays reserved: for ever, if that is said.
+fn reserved_ms(ttl: &Bound<'_, PyAny>) -> PyResult<i64> {
+    if ttl.extract::<f64>().is_ok_and(|seconds| seconds == f64::INFINITY) {
+        return Ok(LATEST_MS);
+    }
+    duration_ms("key_ttl", ttl)
 }
 
 /// The type of `BY_CONTENT`.

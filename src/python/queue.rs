@@ -159,7 +159,8 @@ impl Queue {
             if value.is_none() && Settings::default().forget(&name) {
                 forgotten.push(name);
             } else if value.is_none() || !settings::read(&mut set, &name, &value)? {
-                return Err(PyTypeError::new_err(format!("configure has no setting {name:?}")));
+                let known = crate::settings::NAMES.join(", ");
+                return Err(PyTypeError::new_err(format!("configure has no setting {name:?}; there are {known}")));
             }
         }
         Ok(py.native(|| self.core.configure(&set, &forgotten))?)
@@ -230,9 +231,10 @@ impl Queue {
         }
         let (py, queue) = (slf.py(), slf.get());
         let plain = |content: &Bound<'_, PyAny>| queue.plain(content);
-        let items = items.try_iter()?.map(|item| {
+        let items = items.try_iter()?.enumerate().map(|(place, item)| {
             let item = item?;
-            within_limit(py, &[&queue.core], |limit| new_item(&item, limit, plain))
+            let read = |limit| new_item(&item, limit, plain);
+            within_limit(py, &[&queue.core], read).map_err(|error| at_place(py, error, place))
         });
         let items = items.collect::<PyResult<Vec<_>>>()?;
         check_spawn(slf, spawn)?;
@@ -599,7 +601,7 @@ impl Queue {
                 Timing::Every(lease_ms("every", every)?)
             }
             (None, Some(_)) => return Err(PyValueError::new_err("tz says how to read cron; every needs none")),
-            _ => return Err(PyValueError::new_err("give cron or every")),
+            _ => return Err(PyValueError::new_err("give either cron or every")),
         };
         Ok(Schedule(py.native(|| self.core.schedule(name, timing, item))?))
     }
@@ -694,7 +696,7 @@ impl Queue {
         takes_over: bool,
     ) -> PyResult<Option<Crew>> {
         let plan = Plan {
-            slots: positive("concurrency", slots)? as usize,
+            slots: count("concurrency", slots)? as usize,
             exclusive,
             takes_over,
             stays,
@@ -928,6 +930,15 @@ fn patience(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
 
 fn ttl_ms(ttl: Arg) -> PyResult<i64> {
     ttl.map_or(Ok(crate::lease::DEFAULT_TTL_MS), |ttl| lease_ms("ttl", ttl))
+}
+
+/// Says which element of a batch an error is about.
+fn at_place(py: Python<'_>, error: PyErr, place: usize) -> PyErr {
+    let value = error.value(py);
+    match value.setattr("args", (format!("items[{place}]: {value}"),)) {
+        Ok(()) => error,
+        Err(failure) => failure,
+    }
 }
 
 fn parse_status(status: &str) -> PyResult<Status> {

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 
-use super::convert::{count, duration_ms, lease_ms, positive};
+use super::convert::{count, duration_ms, lease_ms, positive, type_name};
 use super::rate::Rate;
 use super::retry::Retry;
 use crate::settings::Settings;
@@ -38,7 +38,7 @@ fn expect_bool(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 fn wrong(name: &str, what: &str, value: &Bound<'_, PyAny>) -> PyErr {
-    PyTypeError::new_err(format!("{name} must be {what}, not {}", value.get_type()))
+    PyTypeError::new_err(format!("{name} must be {what}, not {}", type_name(value)))
 }
 
 /// Writes settings into a dict; what says nothing is None.

@@ -341,11 +341,11 @@ impl Queue {
         let lease = Duration::from_millis(u64::try_from(lease_ms).unwrap_or(0));
         let mut spent = held.since.elapsed();
         if held.is_settled() || held.is_known_lost() {
-            return Err(Error::Stale(held.item.id));
+            return Err(self.why_stale(held)?);
         }
         if spent > lease / 6 {
             if !self.extend(held, lease_ms)? {
-                return Err(Error::Stale(held.item.id));
+                return Err(self.why_stale(held)?);
             }
             spent = Duration::ZERO;
         }
@@ -389,11 +389,42 @@ impl Queue {
         Ok(row.is_some_and(|item| item.status == "cancelled" && item.attempt == held.item.attempt))
     }
 
+    /// Says what became of a claim that has ended, as far as its item still tells.
+    pub fn why_stale(&self, held: &Held) -> Result<Error> {
+        let id = held.item.id;
+        if held.is_inherited() {
+            return Ok(Error::Stale {
+                id,
+                why: "it stays with the process that made it, and this is a child of that".into(),
+            });
+        }
+        if let Some(settled) = held.settled() {
+            return Ok(Error::Stale { id, why: format!("it was ended here before ({})", settled.as_str()) });
+        }
+        let row = self.get(id)?;
+        Ok(Error::Stale { id, why: why_lost(&held.item, row.as_ref()) })
+    }
+
     /// A receipt says nothing about the items of another file or queue.
     pub(super) fn check_is_ours(&self, held: &Held) -> Result<()> {
         if held.place == self.place && held.item.queue == self.options.name {
             return Ok(());
         }
         Err(Error::Invalid(format!("item {} was claimed from another queue ('{}')", held.item.id, held.item.queue)))
+    }
+}
+
+/// What became of a claim that was lost, told by the item as it is now.
+fn why_lost(claimed: &Item, now: Option<&Item>) -> String {
+    let Some(now) = now else { return "the item was removed".into() };
+    let taken_back = "it was taken back, because its lease ran out or its holder was taken for dead";
+    match (now.attempt > claimed.attempt, now.status.as_str()) {
+        (true, "processing") => {
+            let worker = now.worker.as_deref().unwrap_or("somebody else");
+            format!("{taken_back}; {worker} has the item now (attempt {})", now.attempt)
+        }
+        (false, "cancelled") => "the item was cancelled".into(),
+        (false, "done") => "the item was marked done without it".into(),
+        (_, status) => format!("{taken_back}; the item is {status} now"),
     }
 }

@@ -95,6 +95,9 @@ struct Turn {
     is_last: bool,
 }
 
+/// More would be a mistake, and cost memory before the first item is claimed.
+const MOST_SLOTS: usize = 10_000;
+
 /// What a transaction found.
 enum Found {
     Items(usize, Taken),
@@ -117,8 +120,8 @@ impl Crew {
     /// Takes the worker lease if the plan says so; `None` when another live worker holds it.
     pub fn begin(queues: Vec<Arc<Queue>>, plan: Plan) -> Result<Option<Self>> {
         let first = queues.first().ok_or_else(|| Error::Invalid("a worker needs at least one queue".into()))?;
-        if plan.slots == 0 {
-            return Err(Error::Invalid("concurrency must be at least 1".into()));
+        if !(1..=MOST_SLOTS).contains(&plan.slots) {
+            return Err(Error::Invalid(format!("concurrency must be between 1 and {MOST_SLOTS}")));
         }
         if queues.iter().any(|queue| queue.place != first.place) {
             return Err(Error::Invalid("the queues of one worker must be in one file".into()));
@@ -410,7 +413,7 @@ impl Crew {
             match self.queues[queue].keep_alive(&held, self.plan.max_runtime) {
                 Ok(beat) => hand.items.push((Arc::new(held), beat)),
                 // Its lease was over before it began; whoever has it now will handle it.
-                Err(Error::Stale(_)) => {}
+                Err(Error::Stale { .. }) => {}
                 Err(error) => {
                     self.unreserve(true);
                     for held in hand.items.iter().map(|(held, _)| &**held).chain([&held]) {

@@ -2,7 +2,7 @@
 
 use super::Queue;
 use crate::error::{Error, Result};
-use crate::settings::Settings;
+use crate::settings::{NAMES, Settings};
 use crate::sqlite::{StoredSettings, Tx};
 
 /// What holds for an object now, and what was stored when that was found out.
@@ -98,7 +98,8 @@ impl Queue {
         let mut given = Settings::clone(&self.given.load());
         for name in forgotten.iter().map(String::as_str).chain(set.names()) {
             if !given.forget(name) {
-                return Err(Error::Invalid(format!("there is no setting '{name}' to configure")));
+                let known = NAMES.join(", ");
+                return Err(Error::Invalid(format!("there is no setting '{name}' to configure; there are {known}")));
             }
         }
         self.write(|tx| {

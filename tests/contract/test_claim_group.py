@@ -1,5 +1,7 @@
 """claim_group: all of one group, each with its receipt."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from membox_queue import NewItem
 
@@ -105,3 +107,35 @@ def test_an_item_that_falls_due_after_the_claim_waits_for_the_whole_batch(queue,
     assert (queue.claim(), queue.claim_group()) == (None, [])
     assert queue.release(batch[1])
     assert contents(queue.claim_group()) == ["later", "a2"]
+
+
+@pytest.fixture
+def inbox(queue):
+    """Two agents' messages; the first one's come first."""
+    queue.enqueue_many(NewItem(name, group=name[0]) for name in ("a1", "b1", "a2", "b2"))
+    return queue
+
+
+def test_a_named_group_of_which_something_is_in_work_is_not_free(inbox):
+    held = inbox.claim(group="b")
+    assert inbox.claim_group(group="b") == []
+    inbox.mark_failed(held, "not now", retry_in=60)
+    assert inbox.claim_group(group="b") == []
+    inbox.run_now(held.id)
+    assert contents(inbox.claim_group(group="b")) == ["b1", "b2"]
+
+
+def test_waiting_for_a_named_group_is_not_ended_by_another(inbox):
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(inbox.claim_group, group="c", wait=30)
+        inbox.enqueue("a3", group="a")
+        assert not waiting.done()
+        inbox.enqueue("c1", group="c")
+        assert contents(waiting.result(30)) == ["c1"]
+
+
+def test_failing_one_of_a_named_group_gives_the_later_ones_back(inbox):
+    first, second = inbox.claim_group(group="b")
+    inbox.mark_failed(first, "no")
+    assert not inbox.mark_done(second)
+    assert contents(inbox.claim_group(group="b")) == ["b2"]

@@ -113,11 +113,11 @@ REFUSED = {
     "a cycle": (cycle(), ValueError, "contains itself"),
     "bottomless nesting": (bottomless(), ValueError, "nested more than"),
     "a set": ({1}, TypeError, "content is a set"),
-    "an object": ({"a": object()}, TypeError, r'content\["a"\] is a object'),
+    "an object": ({"a": object()}, TypeError, r'content\["a"\] is an object'),
     "a bytearray": (bytearray(b"x"), TypeError, "content is a bytearray"),
     "a str subclass": (Text("x"), TypeError, "would not come back as the same type"),
     "an enum": ([Colour.RED], TypeError, r"content\[0\] is a Colour"),
-    "a dict subclass": (OrderedDict(a=1), TypeError, "content is a OrderedDict"),
+    "a dict subclass": (OrderedDict(a=1), TypeError, "content is an OrderedDict"),
 }
 
 

@@ -1,5 +1,6 @@
 """Keys: at most one unfinished item per queue and key."""
 
+import math
 import pickle
 import re
 import sqlite3
@@ -100,6 +101,18 @@ def test_a_ttl_keeps_the_key_of_a_finished_item_for_a_while(queue, clock):
     assert queue.enqueue("two", key="k") == first
     clock.advance(2)
     assert queue.enqueue("three", key="k") != first
+
+
+def test_a_key_may_be_kept_for_ever(queue, clock):
+    first = queue.enqueue("x", key="k", key_ttl=math.inf)
+    queue.drain(lambda item: None)
+    clock.advance(200 * 365 * 86400)
+    assert queue.enqueue("y", key="k") == first
+    assert queue.prune(older_than=0) == 0
+    [second] = queue.enqueue_many([NewItem("z", key="l", key_ttl=math.inf)])
+    with pytest.raises(DuplicateItemError):
+        queue.enqueue("z", key="l", key_ttl=math.inf, on_duplicate="raise")
+    assert queue.get(key="l").id == second
 
 
 def test_a_ttl_also_matches_items_that_were_enqueued_without_one(queue, clock):

@@ -1,6 +1,7 @@
 """A late worker: a stale receipt changes nothing, whichever verb presents it."""
 
 import pytest
+from membox_queue import Queue, StaleClaimError
 
 VERBS = {
     "mark_done": lambda queue, item: queue.mark_done(item, result="late"),
@@ -86,3 +87,61 @@ def test_a_receipt_works_after_its_lease_ran_out_until_somebody_takes_the_item(q
     clock.advance(10**6)
     assert not item.lost
     assert VERBS[verb](queue, item) is True
+
+
+def lose_to_another(queue, clock):
+    clock.advance(60)
+    queue.claim()
+
+
+def lose_to_one_that_finished(queue, clock):
+    clock.advance(60)
+    queue.mark_done(queue.claim())
+
+
+def lose_the_last_retry(queue, clock):
+    for _ in range(3):
+        clock.advance(60)
+        queue.claim()
+
+
+ENDS = {
+    r"taken back.*; host-b has the item now \(attempt 2\)": lose_to_another,
+    "taken back.*; the item is done now": lose_to_one_that_finished,
+    "taken back.*; the item is failed now": lose_the_last_retry,
+    "the item was removed": lambda queue, clock: queue.delete(1),
+    "was cancelled": lambda queue, clock: queue.cancel(1),
+}
+
+
+@pytest.mark.parametrize("why", ENDS)
+def test_a_late_worker_is_told_what_became_of_its_claim(queue, path, clock, why):
+    queue.enqueue("x")
+    late = queue.claim()
+    with Queue(path, worker="host-b") as other:
+        ENDS[why](other, clock)
+        with pytest.raises(StaleClaimError, match=why):
+            late.check()
+        if "cancelled" not in why:
+            with pytest.raises(StaleClaimError, match=why), late:
+                pass
+
+
+def test_a_loop_tells_what_became_of_a_claim_it_lost(queue, caplog):
+    told = []
+
+    def handler(item):
+        queue.delete(item.id)
+
+    queue.enqueue("x")
+    assert queue.drain(handler, on_error=lambda error, item, phase: told.append((str(error), phase))).lost == 1
+    assert told == [("the claim on item 1 has ended: the item was removed", "lost")]
+    assert told[0][0] in caplog.text
+
+
+def test_who_ended_a_claim_is_told_how(queue):
+    queue.enqueue("x")
+    item = queue.claim()
+    queue.release(item)
+    with pytest.raises(StaleClaimError, match=r"ended here before \(released\)"), item:
+        pass

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from membox_queue import Queue, Retry
+from membox_queue import GiveUp, Queue, Retry, RetryLater
 
 
 @pytest.fixture
@@ -151,3 +151,10 @@ def test_a_retry_time_that_is_none_is_refused_and_the_claim_stays(queue, item, r
         queue.mark_failed(item, "boom", retry_in=retry_in)
     assert not item.lost
     assert queue.get(item.id).retries == 0
+
+
+@pytest.mark.parametrize("request_class", [GiveUp, lambda reason: RetryLater(5, reason=reason)])
+def test_a_reason_may_be_an_exception(queue, item, request_class):
+    queue.mark_failed(item, request_class(OSError("no answer")))
+    assert queue.get(item.id).error == "OSError: no answer"
+    assert str(request_class(OSError("no answer"))) == "no answer"

@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime
 
 import pytest
-from membox_queue import Queue
+from membox_queue import NewItem, Queue
 
 RECORDING = {
     "mark_done": lambda queue, item: queue.mark_done(item),
@@ -97,3 +97,15 @@ def test_a_claim_lasts_longer_than_nothing(queue, lease):
     with pytest.raises((TypeError, ValueError), match="lease"):
         queue.claim(lease=lease)
     assert queue.counts()["pending"] == 1
+
+
+@pytest.mark.parametrize("verb", ["retry", "replay", "run_now", "cancel", "delete", "get", "history", "wait"])
+def test_who_gives_an_item_for_its_id_is_told_what_to_give(queue, verb):
+    queue.enqueue("x")
+    with pytest.raises(TypeError, match="id must be an int, not Item; pass its id"):
+        getattr(queue, verb)(queue.get(1))
+
+
+def test_a_new_item_is_for_batches(queue):
+    with pytest.raises(TypeError, match="element of enqueue_many"):
+        queue.enqueue(NewItem("x"))
