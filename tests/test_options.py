@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 from membox_queue import Queue, _native
-from membox_queue.options import DrainOptions, EnqueueOptions, QueueOptions, WorkOptions
+from membox_queue.options import DrainOptions, EnqueueOptions, QueueOptions, QueueSettings, WorkOptions
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,11 @@ def test_the_options_of_a_verb_are_all_there_and_no_others(options, verb, others
     assert set(inspect.get_annotations(options)) | options.__optional_keys__ == (
         set(inspect.signature(verb).parameters) - others
     )
+
+
+def test_the_settings_are_what_configure_stores(queue):
+    assert QueueOptions.__optional_keys__ - QueueSettings.__optional_keys__ == {"durability", "busy_timeout", "worker"}
+    queue.configure(**dict.fromkeys(QueueSettings.__optional_keys__))
+    with pytest.raises(TypeError) as refused:
+        queue.configure(leese=30)
+    assert all(name in str(refused.value) for name in QueueSettings.__optional_keys__)

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from types import GenericAlias, TracebackType
-from typing import Any, Generic, Literal, Self, TypeAlias, final
+from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, Unpack, final
 from zoneinfo import ZoneInfo
 
 from typing_extensions import TypeVar, disjoint_base
+
+from membox_queue.options import QueueSettings
 
 __all__ = [
     "BY_CONTENT",
@@ -51,6 +53,20 @@ _T = TypeVar("_T", default=Any)
 _T_co = TypeVar("_T_co", default=Any, covariant=True)
 _Seconds: TypeAlias = float | timedelta
 _Status: TypeAlias = Literal["pending", "processing", "done", "failed", "blocked", "cancelled"]
+
+class _LeaseHolder(TypedDict):
+    pid: int
+    hostname: str
+    heartbeat: datetime
+
+class _Stats(TypedDict):
+    counts: dict[str, int]
+    oldest_pending_age: float | None
+    next_due_at: datetime | None
+    groups: int
+    paused: bool
+    worker_is_alive: bool
+    worker: _LeaseHolder | None
 
 def set_clock(ms: int | None, /) -> None:
     """Stop the clock of all queues of this process at `ms` since 1970, for tests; None lets it run again."""
@@ -201,7 +217,7 @@ class Attempt:
     @property
     def attempt(self) -> int: ...
     @property
-    def ending(self) -> str:
+    def ending(self) -> Literal["done", "failed", "postponed", "lost", "released", "cancelled"]:
         """done, failed, postponed (an automatic retry), lost (the lease ran out), released or cancelled."""
     @property
     def worker(self) -> str | None: ...
@@ -269,7 +285,7 @@ class Item(Generic[_T_co]):
     @property
     def doc_date(self) -> str | None: ...
     @property
-    def status(self) -> str: ...
+    def status(self) -> _Status: ...
     @property
     def retries(self) -> int:
         """Failures and lost leases so far."""
@@ -334,7 +350,7 @@ class Item(Generic[_T_co]):
     @property
     def _settled(self) -> bool: ...
     def check(self) -> None:
-        """Raise `StaleClaimError` if the claim is gone or the item was cancelled."""
+        """Raise `StaleClaimError` if the claim is gone or the item was cancelled; it says what became of it."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, exception: BaseException | None, traceback: TracebackType | None, /
@@ -408,7 +424,7 @@ class Queue(Generic[_T]):
     @property
     def _given(self) -> dict[str, Any]:
         """What it was opened with, less what was configured since."""
-    def configure(self, **settings: Any) -> None:
+    def configure(self, **settings: Unpack[QueueSettings]) -> None:
         """Store settings in the file, for all processes and for later; None forgets one.
 
         The names are those of the settings in `Queue(…)`. Queues that are open, in any process, go by them from their
@@ -448,8 +464,8 @@ class Queue(Generic[_T]):
         for its first delay does not hold its group up, one that waits for a retry does.
 
         At most one unfinished item has a `key`: when one exists, its id comes back and nothing is written. `key_ttl`
-        keeps the key reserved for so long after the enqueueing, also when the item is finished by then.
-        An item that was cancelled while it runs gives its key to the next one that needs it.
+        keeps the key reserved for so long after the enqueueing, also when the item is finished by then; `math.inf` for
+        ever. An item that was cancelled while it runs gives its key to the next one that needs it.
         `key=BY_CONTENT` makes the key from the content. `on_duplicate="raise"` raises `DuplicateItemError` instead;
         `"replace"` gives the existing item the new content and options, all of them, if it is still pending, else
         raises; its id, its place in the order of arrival and what it has failed so far stay.
@@ -533,7 +549,7 @@ class Queue(Generic[_T]):
 
         A string is stored as it is, an exception as `Name: text`; longer than 8 KiB is cut, with a mark. `retry_in`
         sends it back in so many seconds whatever the policy says, unless this failure is the last allowed; `give_up`
-        makes it final. `RetryLater` and `GiveUp` say the same here as in a handler.
+        makes it final, also beside `retry_in`. `RetryLater` and `GiveUp` say the same here as in a handler.
         """
     def release(self, item: Item[Any], delay: _Seconds = 0.0) -> bool:
         """Give a claimed item back; nothing is counted. False when the claim was lost."""
@@ -641,7 +657,7 @@ class Queue(Generic[_T]):
         """Wait as `wait` does; the token ends the wait."""
     def lock(self, name: str, *, ttl: _Seconds = 30.0, wait: _Seconds = 0.0) -> Lock:
         """A lock of the whole file by its name, on the rules of the worker lease: `with queue.lock("nightly"): …`."""
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> _Stats:
         """The queue at a glance.
 
         `counts`, `delayed` (how many of the pending wait for a time: a delay or a retry), `oldest_pending_age` in
@@ -685,7 +701,7 @@ class Queue(Generic[_T]):
         """How many items wait or are being worked on."""
     def failures(self, limit: int = 5) -> list[Item[_T]]:
         """The latest failed items, newest first."""
-    def running(self, limit: int = 50) -> list[Item]:
+    def running(self, limit: int = 50) -> list[Item[_T]]:
         """The items that are being worked on, the longest first."""
     def acquire_worker_lease(self, ttl: _Seconds = 60.0) -> bool:
         """Take the right to be the one worker of this queue. False while anybody, this object too, holds it live."""

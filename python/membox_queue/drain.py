@@ -8,12 +8,9 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from membox_queue import _native
 from membox_queue.errors import (
     CorruptDatabaseError,
     GiveUp,
@@ -27,17 +24,16 @@ from membox_queue.errors import (
     StaleClaimError,
     StorageError,
 )
+from membox_queue.plan import check_call
 from membox_queue.progress import LoopEvent, watcher
 from membox_queue.stopping import GraceOver, Stopping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
-    from membox_queue.progress import Progress
+    from membox_queue import _native
+    from membox_queue.plan import Handler, Middleware, Plan
 
-    Handler = Callable[[Any], Any]
-    Middleware = Callable[[Any, Handler], Any]
-    OnError = Callable[[BaseException, _native.Item | None, str], Any]
     Step = tuple[list[str], str, int, list[_native.Item]]
     Life = Generator[tuple[Any, ...], Any, None]
 
@@ -77,25 +73,6 @@ class DrainReport:
     stopped: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """How a loop is run; see `Queue.drain` and `Queue.work`."""
-
-    concurrency: int = 1
-    exclusive: bool = False
-    stays: bool = False
-    linger: Any = 0.0
-    limit: int | None = None
-    batch: Literal["group"] | None = None
-    grace: float | timedelta = 30.0
-    max_runtime: Any = None
-    middleware: Sequence[Middleware] = ()
-    on_error: OnError | None = None
-    progress: Progress = None
-    lease_ttl: Any = None
-    retry_failed: bool = False
-
-
 class HandlesItems:
     """Something that handles items with `handle`, whatever it does when it is called; `shape` is their type."""
 
@@ -113,16 +90,14 @@ class Shift:
         plan: Plan,
         in_thread: Callable[[Handler], Handler] | None = None,
     ) -> None:
-        if plan.batch not in (None, "group"):
-            raise ValueError(f"batch must be None or 'group', not {plan.batch!r}")
-        check_callables(plan)
-        self.grace = seconds_of_grace(plan.grace)
         self.plan = plan
         self.queues = queues
         if plan.batch and any(isinstance(handler, HandlesItems) for handler in handlers):
             raise ValueError("a registered handler takes one item at a time; batch needs one that takes a list")
         self.shapes = [shape_for(queue, handler) for queue, handler in zip(queues, handlers, strict=True)]
         handlers = [handler.handle if isinstance(handler, HandlesItems) else handler for handler in handlers]
+        for handler in handlers:
+            check_call(handler, "the handler", "the items" if plan.batch else "the item")
         parts: list[Callable[..., Any]] = [*handlers, *plan.middleware]
         self.is_async = any(is_async(part) for part in parts)
         if self.is_async and in_thread is not None:
@@ -143,7 +118,9 @@ class Shift:
         self.is_closing = False
 
     def begin(self) -> bool:
-        """Take the worker lease if that is the plan; False when another live worker holds it."""
+        """Take the worker lease if that is the plan; False when another live worker holds it. Once is enough."""
+        if self.crew is not None:
+            return True
         plan, first = self.plan, self.queues[0]
         self.crew = first._begin_crew(
             list(self.queues[1:]),
@@ -229,6 +206,8 @@ class Shift:
                     yield from self.blame(self.queues[number], items[0], leaving)
                     raise
             step = yield from self.record(slot, items, raised, results_of(items, fitting, result, self.plan.batch))
+            if "lost" in step[0]:
+                self.mourn((yield ("call", losses, (items, step[0]))))
             self.count(items, step[0])
             if time.monotonic() - self.tended_at >= TEND_EVERY:
                 yield from self.look_after()
@@ -338,17 +317,19 @@ class Shift:
             except (QueueBusyError, StorageError) as error:
                 logger.warning("membox_queue could not tidy up, and tries again later: %s", error)
 
-    def count(self, items: Sequence[_native.Item], settled: Iterable[str]) -> None:
+    def count(self, items: Sequence[_native.Item], settled: Iterable[Any]) -> None:
         """Count what became of items, and tell whoever wants to know."""
         for item, word in zip(items, settled, strict=False):
             with self.lock:
                 self.tally[word] += 1
-            if word == "lost":
-                lost = StaleClaimError(f"the claim on item {item.id} was lost before its end was recorded")
-                logger.warning("%s", lost)
-                self.complain(lost, item, "lost")
             if self.tell:
                 self.tell(LoopEvent(word, item))
+
+    def mourn(self, lost: Iterable[tuple[_native.Item, StaleClaimError]]) -> None:
+        """Tell of claims that were lost before their end was recorded."""
+        for item, loss in lost:
+            logger.warning("%s", loss)
+            self.complain(loss, item, "lost")
 
     def complain(self, error: BaseException, item: _native.Item | None, phase: str) -> None:
         """Tell `on_error`; what it raises itself is logged and goes no further."""
@@ -360,24 +341,20 @@ class Shift:
             logger.exception("on_error raised")
 
 
-def check_callables(plan: Plan) -> None:
-    """Refuse what could not be called later, when nobody would hear of it."""
-    if not isinstance(plan.middleware, Sequence):
-        raise TypeError(f"middleware must be a list of callables, not {type(plan.middleware).__qualname__}")
-    if plan.on_error is not None and not callable(plan.on_error):
-        raise TypeError(f"on_error must be callable, not {type(plan.on_error).__qualname__}")
-    if not (plan.progress is None or isinstance(plan.progress, bool) or callable(plan.progress)):
-        raise TypeError(f"progress must be True, False or callable, not {type(plan.progress).__qualname__}")
+def losses(items: Sequence[_native.Item], settled: Sequence[str]) -> list[tuple[_native.Item, StaleClaimError]]:
+    """Which claims were lost, and what became of each, asked of the file."""
+    return [(item, loss_of(item)) for item, word in zip(items, settled, strict=False) if word == "lost"]
 
 
-def seconds_of_grace(grace: Any) -> float:
-    """How long what runs may go on after the loop was asked to end."""
-    seconds = grace.total_seconds() if isinstance(grace, timedelta) else grace
-    if not isinstance(seconds, int | float):
-        raise TypeError(f"grace must be seconds or a timedelta, not {type(grace).__qualname__}")
-    if not seconds >= 0:
-        raise ValueError(f"grace must be a number of seconds, zero or more, not {grace}")
-    return seconds
+def loss_of(item: _native.Item) -> StaleClaimError:
+    """What became of a claim that was lost."""
+    try:
+        item.check()
+    except StaleClaimError as error:
+        return error
+    except QueueError:
+        pass
+    return StaleClaimError(f"the claim on item {item.id} was lost before its end was recorded")
 
 
 def shape_for(queue: _native.Queue, handler: Any) -> Any:
@@ -390,8 +367,6 @@ def shape_for(queue: _native.Queue, handler: Any) -> Any:
 
 def wrapped(handler: Handler, middleware: Sequence[Middleware]) -> Handler:
     """Put middleware around a handler; the first of the list is the outermost."""
-    if not callable(handler):
-        raise TypeError(f"handler must be callable, not {type(handler).__qualname__}")
     for layer in reversed(list(middleware)):
         handler = layered(layer, handler)
     return handler
@@ -406,8 +381,6 @@ def is_async(handler: Callable[..., Any]) -> bool:
 
 def layered(layer: Middleware, inner: Handler) -> Handler:
     """Put one layer around a handler."""
-    if not callable(layer):
-        raise TypeError(f"middleware must be callables, not {type(layer).__qualname__}")
     return lambda argument: layer(argument, inner)
 
 
@@ -496,7 +469,7 @@ def run(shift: Shift, *, in_threads: bool = False) -> DrainReport:
             if shift.crew is not None:
                 shift.close()
             raise
-        stopping = shift.stopping = Stopping(shift.working, shift.close, shift.grace, shift.tell.stopping)
+        stopping = shift.stopping = Stopping(shift.working, shift.close, shift.plan.patience, shift.tell.stopping)
         shift.begun.set()
         if shift.stop_asked:
             stopping.stop()

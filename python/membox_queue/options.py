@@ -10,18 +10,15 @@ if TYPE_CHECKING:
     from datetime import date, datetime, timedelta
 
     from membox_queue._native import ByContent, Rate, Retry
-    from membox_queue.drain import Middleware, OnError
+    from membox_queue.plan import Middleware, OnError
     from membox_queue.progress import Progress
 
     Seconds = float | timedelta
 
 
-class EnqueueOptions(TypedDict, total=False):
-    """The options of `Queue.enqueue`."""
+class DeliveryOptions(TypedDict, total=False):
+    """The options of `Queue.enqueue` but for those that say where the content is from."""
 
-    project: str | None
-    source_path: str | os.PathLike[str] | None
-    doc_date: str | date | None
     priority: int
     delay: Seconds | None
     run_at: datetime | None
@@ -36,16 +33,21 @@ class EnqueueOptions(TypedDict, total=False):
     spawn: str | None
 
 
-class QueueOptions(TypedDict, total=False):
-    """The options of `Queue`, but for `type`."""
+class EnqueueOptions(DeliveryOptions, total=False):
+    """The options of `Queue.enqueue`."""
+
+    project: str | None
+    source_path: str | os.PathLike[str] | None
+    doc_date: str | date | None
+
+
+class QueueSettings(TypedDict, total=False):
+    """What `Queue.configure` stores."""
 
     lease: Seconds | None
     max_retries: int | None
     retry: Retry | None
-    durability: Literal["full", "normal"]
     max_bytes: int | None
-    busy_timeout: Seconds
-    worker: str | None
     group_limit: int | None
     max_pending: int | None
     rate: Rate | None
@@ -54,6 +56,20 @@ class QueueOptions(TypedDict, total=False):
     keep_last: int | None
     keep_failed_for: Seconds | None
     keep_content: bool | None
+
+
+class QueueOptions(QueueSettings, total=False):
+    """The options of `Queue`, but for `type`."""
+
+    durability: Literal["full", "normal"]
+    busy_timeout: Seconds
+    worker: str | None
+
+
+class ServedOptions(QueueOptions, total=False):
+    """The options of one queue of a `Worker`."""
+
+    type: Any
 
 
 class WorkOptions(TypedDict, total=False):
@@ -68,9 +84,14 @@ class WorkOptions(TypedDict, total=False):
     on_error: OnError | None
 
 
-class DrainOptions(WorkOptions, total=False):
-    """The options of `Queue.drain`, but for `batch`."""
+class WorkerOptions(WorkOptions, total=False):
+    """The options of a `Worker`, but for `batch`; the last two are for its `drain`."""
 
     retry_failed: bool
-    exclusive: bool
     linger: Seconds
+
+
+class DrainOptions(WorkerOptions, total=False):
+    """The options of `Queue.drain`, but for `batch`."""
+
+    exclusive: bool

@@ -8,7 +8,7 @@ import sys
 import threading
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from membox_queue.legible import duration, line
 
@@ -29,7 +29,7 @@ class LoopEvent:
     `kind` is claimed, done, failed, postponed, released, lost or cancelled.
     """
 
-    kind: str
+    kind: Literal["claimed", "done", "failed", "postponed", "released", "lost"]
     item: _native.Item
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from membox_queue import _native, worker
-from membox_queue.drain import Plan, Shift, run
+from membox_queue.drain import Shift, run
 from membox_queue.errors import QueueError
+from membox_queue.plan import Plan
 
 if TYPE_CHECKING:
     import builtins
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from membox_queue.drain import DrainReport, Middleware, OnError
+    from membox_queue.drain import DrainReport
     from membox_queue.handler import Handler, Register
-    from membox_queue.options import DrainOptions, QueueOptions, WorkOptions
+    from membox_queue.options import DeliveryOptions, DrainOptions, QueueOptions, WorkOptions
+    from membox_queue.plan import Middleware, OnError
     from membox_queue.progress import Progress
     from membox_queue.typed import Shape
 
@@ -101,7 +103,7 @@ class Queue(_native.Queue[T]):
         project: str | None = None,
         source_path: str | os.PathLike[str] | None = None,
         doc_date: str | date | None = None,
-        **options: Any,
+        **options: Unpack[DeliveryOptions],
     ) -> int:
         """Enqueue the text of a file, with what the file says about itself.
 
@@ -271,16 +273,16 @@ class Queue(_native.Queue[T]):
             return functools.partial(self._register, name=name, options=options)
         return self._register(function, name, options)
 
-    def worker(self, *, concurrency: int = 1, **plan: Any) -> worker.Worker:
+    def worker(self, **plan: Unpack[WorkOptions]) -> worker.Worker:
         """A worker for all handlers that were registered here; `plan` is as in `work`."""
         if self.path is None:
             raise ValueError("an in-memory queue lives in this object alone; a worker needs a file")
         handlers = self._handlers.values()
+        given: Any = {handler.queue.name: handler.queue._given for handler in handlers}
         return worker.Worker(
             self.path,
             {handler.queue.name: handler for handler in handlers},
-            concurrency=concurrency,
-            options={handler.queue.name: handler.queue._given for handler in handlers},
+            options=given,
             **plan,
         )
 

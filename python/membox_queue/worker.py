@@ -13,28 +13,31 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from membox_queue import _native, leaving
-from membox_queue.drain import SLICE, DrainReport, HandlesItems, Plan, Shift, run
+from membox_queue.drain import SLICE, DrainReport, HandlesItems, Shift, run
 from membox_queue.errors import QueueError
-from membox_queue.options import DrainOptions
+from membox_queue.options import WorkerOptions
+from membox_queue.plan import Plan, planned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
-    from typing import Self
+    from typing import Literal, Self, Unpack
 
-    from membox_queue.drain import Handler
     from membox_queue.handler import Registered
+    from membox_queue.options import ServedOptions
+    from membox_queue.plan import Handler
 
-OPTIONS = {*DrainOptions.__annotations__, "batch"} - {"exclusive"}
-"""What a worker for several queues takes by name."""
 LOG_BYTES = 1 << 20
 """A worker's log is set aside when it is larger than this."""
 STARTING = 10.0
 """Seconds a spawned worker has to take the worker lease before another may be spawned."""
+
+MOVE = "move it into a module of its own, and import it from there"
 
 
 class Worker:
@@ -51,22 +54,21 @@ class Worker:
         path: str | os.PathLike[str],
         handlers: Mapping[str, Handler | Registered[..., Any]],
         *,
-        concurrency: int = 1,
-        options: Mapping[str, Mapping[str, Any]] | None = None,
-        **plan: Any,
+        options: Mapping[str, ServedOptions] | None = None,
+        batch: Literal["group"] | None = None,
+        **plan: Unpack[WorkerOptions],
     ) -> None:
+        if not isinstance(handlers, Mapping):
+            raise TypeError(f"handlers must be a dict, from queue names to handlers, not {type(handlers).__qualname__}")
         unknown = set(options or {}) - set(handlers)
         if unknown:
             raise ValueError(f"options for queues without a handler: {', '.join(sorted(unknown))}")
-        strange = sorted(set(plan) - OPTIONS)
-        if strange:
-            raise TypeError(f"a worker takes no {', '.join(strange)}")
         if not handlers:
             raise ValueError("a worker needs at least one queue with a handler")
         self.path = path
         self.handlers = dict(handlers)
-        self.options = {name: dict((options or {}).get(name, {})) for name in handlers}
-        self.plan = Plan(concurrency=concurrency, stays=True, **plan)
+        self.options: dict[str, dict[str, Any]] = {name: {**(options or {}).get(name, {})} for name in handlers}
+        self.plan = planned("Worker", WorkerOptions, plan, batch=batch, stays=True)
         self.lock = threading.Lock()
         self.shift: Shift | None = None
         self.thread: threading.Thread | None = None
@@ -124,7 +126,7 @@ class Worker:
         """Wait for the end. While the interpreter exits nobody else sees to the grace, and some threads never end."""
         while thread.is_alive() and not leaving.has_begun.is_set():
             thread.join(SLICE)
-        deadline = time.monotonic() + (shift.grace if shift is not None else 0.0)
+        deadline = time.monotonic() + (shift.plan.patience if shift is not None else 0.0)
         while thread.is_alive() and not leaving.is_last.is_set() and time.monotonic() < deadline:
             thread.join(SLICE / 10)
         return not thread.is_alive()
@@ -237,8 +239,15 @@ def check_spawn(queue: _native.Queue, handler: str) -> None:
 def check_handler(handler: str) -> None:
     """Refuse a name that no worker could import."""
     module, _, name = handler.partition(":") if isinstance(handler, str) else ("", "", "")
+    if callable(handler) and hasattr(handler, "__qualname__"):
+        its_name = f"{handler.__module__}:{handler.__qualname__}"
+        raise ValueError(f"a worker is another process and finds its handler by its name: give {its_name!r}")
     if not module or not name:
         raise ValueError(f"a worker's handler is named 'package.module:function', not {handler!r}")
+    if module == "__main__":
+        raise ValueError(f"{handler!r} is in the program that runs, which a worker cannot import; {MOVE}")
+    if module.endswith(".py"):
+        raise ValueError(f"a worker's handler is named by its module, not its file: 'package.module:{name}'")
     try:
         found = importlib.util.find_spec(module)
     except (ImportError, ValueError) as error:
@@ -329,7 +338,10 @@ def type_named(queue: _native.Queue) -> dict[str, Any]:
         found = bool(name) and imported(name)
     except (ImportError, AttributeError, ValueError):
         found = None
-    if found is not kind or kind.__module__ == "__main__":
+    if name.startswith("__main__:"):
+        said = f"the type {queue._shape.name} is defined in the program that runs, which a worker cannot import; {MOVE}"
+        raise ValueError(said)
+    if found is not kind:
         raise ValueError(f"a worker cannot import the type {queue._shape.name}; make it a class of a module")
     return {"type": name}
 

@@ -268,6 +268,45 @@ def test_a_name_that_no_worker_could_import_is_refused_at_once(queue, log, name)
     assert queue._announce_worker(1)
 
 
+def fast(item):
+    return None
+
+
+@pytest.mark.parametrize(
+    ("handler", "advice"),
+    [
+        (fast, "finds its handler by its name: give '.*test_spawn_worker:fast'"),
+        ("__main__:fast", "the program that runs, .*; move it into a module of its own"),
+        ("spawned_handlers.py:fast", "by its module, not its file"),
+    ],
+)
+def test_who_gives_no_name_is_told_which_to_give(queue, handler, advice):
+    for spawn in (queue.spawn_worker, lambda handler: queue.enqueue("x", spawn=handler)):
+        with pytest.raises(ValueError, match=advice):
+            spawn(handler)
+    assert queue.pending() == 0
+
+
+def test_a_type_of_the_program_that_runs_is_told_to_move(path, start):
+    program = """
+import sys
+from dataclasses import dataclass
+from membox_queue import Queue
+
+@dataclass
+class Doc:
+    text: str
+
+try:
+    Queue(sys.argv[1], type=Doc).enqueue(Doc("x"), spawn="json:loads")
+except ValueError as error:
+    print(error)
+"""
+    said, _ = start(program, path).communicate(timeout=30)
+    assert "the type Doc is defined in the program that runs" in said
+    assert "move it into a module" in said
+
+
 @pytest.mark.parametrize("verb", ["enqueue", "enqueue_many"])
 def test_nothing_is_enqueued_when_the_name_of_the_handler_is_wrong(queue, verb):
     with pytest.raises(ValueError, match="no_such_module"):

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 from membox_queue import Queue
-from membox_queue.drain import Plan, Shift
+from membox_queue.drain import Shift
+from membox_queue.plan import Plan
 
 KEY = "worker_lease"
 

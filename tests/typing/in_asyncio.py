@@ -1,6 +1,8 @@
 """The same in asyncio."""
 
+import contextlib
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, assert_type
 
 from membox_queue import AsyncItem, AsyncQueue, DrainReport, Item, NewItem
@@ -31,6 +33,9 @@ def in_a_thread(item: Item[Doc]) -> int:
 async def of_text(item: AsyncItem[str]) -> None: ...
 
 
+async def of_group(items: list[AsyncItem[Doc]]) -> None: ...
+
+
 async def typed() -> None:
     queue = AsyncQueue("memory.db", type=Doc)
     assert_type(queue, AsyncQueue[Doc])
@@ -55,10 +60,27 @@ async def typed() -> None:
     assert_type(await queue.wait(1), Item[Doc])
     assert_type(await queue.drain(embed, concurrency=4), DrainReport)
     assert_type(await queue.drain(in_a_thread), DrainReport)
+    assert_type(await queue.work(of_group, batch="group", grace=timedelta(seconds=5)), DrainReport)
+    async with contextlib.aclosing(aiter(queue)) as items:
+        async for each in items:
+            assert_type(each, AsyncItem[Doc])
+    seconds = timedelta(seconds=5)
+    assert_type(await queue.claim(wait=seconds, lease=seconds), AsyncItem[Doc] | None)
+    assert_type(await queue.claim_group(wait=seconds, group="coder"), list[AsyncItem[Doc]])
+    assert_type(await queue.wait(1, timeout=seconds), Item[Doc])
+    async with queue.lock("nightly", ttl=seconds, wait=seconds):
+        await queue.configure(lease=seconds)
 
     await queue.enqueue("text")  # type: ignore[arg-type]
     await queue.enqueue(Doc("t"), priority="high")  # type: ignore[arg-type]
     await queue.drain(of_text)  # type: ignore[arg-type]
+    await queue.drain(of_group)  # type: ignore[arg-type]
+    await queue.drain(embed, batch="group")  # type: ignore[call-overload]
+    await queue.drain(embed, concurency=4)  # type: ignore[call-overload]
+    await queue.drain(embed, stays=True)  # type: ignore[call-overload]
+    await queue.work(embed, linger=4)  # type: ignore[call-overload]
+    await queue.configure(leese=30)  # type: ignore[call-arg]
+    await queue.enqueue_file("notes.md", prio=5)  # type: ignore[call-arg]
     AsyncQueue("memory.db", leese=3)  # type: ignore[call-overload]
 
 

@@ -1,7 +1,7 @@
 """A queue without a type needs no annotations, and says nothing about its content."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -45,8 +45,13 @@ def of_group(items: list[Item]) -> None: ...
 assert_type(queue.drain(handler, concurrency=4), DrainReport)
 assert_type(queue.drain(of_group, batch="group"), DrainReport)
 assert_type(queue.work(lambda item: None, limit=1), DrainReport)
-assert_type(queue.stats(), dict[str, Any])
-Worker("memory.db", {"emails": handler, "others": print}, concurrency=4)
+assert_type(queue.drain(handler, grace=timedelta(seconds=5)), DrainReport)
+assert_type(queue.stats()["oldest_pending_age"], float | None)
+assert_type(queue.stats()["next_due_at"], datetime | None)
+assert_type(queue.items(items[0].status), list[Item[Any]])
+assert_type(queue.claim_group(group="coder"), list[Item[Any]])
+queue.configure(rate=Rate(5), keep_for=timedelta(days=7), lease=None)
+Worker("memory.db", {"emails": handler, "others": print}, concurrency=4, options={"emails": {"lease": 5}})
 
 with Queue("memory.db") as opened:
     assert_type(opened, Queue[Any])
@@ -64,5 +69,13 @@ queue.enqueue("text", priority="high")  # type: ignore[arg-type]
 queue.items("lost")  # type: ignore[arg-type]
 queue.drain(handler, batch="all")  # type: ignore[call-overload]
 queue.mark_done(1)  # type: ignore[arg-type]
+queue.configure(leese=30)  # type: ignore[call-arg]
+queue.configure(durability="normal")  # type: ignore[call-arg]
+queue.enqueue_file("notes.md", prio=5)  # type: ignore[call-arg]
+queue.stats()["oldest_age"]  # type: ignore[typeddict-item]
+Worker("memory.db", {"emails": handler}, concurency=4)  # type: ignore[call-arg]
+Worker("memory.db", {"emails": handler}, linger=4)  # type: ignore[call-arg]
+print(items[0].status == "completed")  # type: ignore[comparison-overlap]
+print(queue.history(1)[0].ending == "completed")  # type: ignore[comparison-overlap]
 print(item.content)  # type: ignore[union-attr]
 claimed.content = 1  # type: ignore[misc]

@@ -32,7 +32,7 @@ class AsyncItem(Generic[C_co]):
         project: str | None
         source_path: str | None
         doc_date: str | None
-        status: str
+        status: _native._Status
         retries: int
         error: str | None
         result: Any

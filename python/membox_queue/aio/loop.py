@@ -8,17 +8,17 @@ import inspect
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from membox_queue import _native
 from membox_queue.aio.item import AsyncItem, plain
 from membox_queue.aio.threads import Threads
 from membox_queue.aio.waiting import outlast
-from membox_queue.drain import LONG_SLICE, DrainReport, Plan, Shift, is_failure
+from membox_queue.drain import LONG_SLICE, DrainReport, Shift, is_failure
 from membox_queue.errors import SimulatedCrash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from membox_queue.drain import Handler
+    from membox_queue import _native
+    from membox_queue.plan import Handler, Plan
 
 
 class Loop:
@@ -70,7 +70,7 @@ class Loop:
                 slots += [asyncio.create_task(self.live(slot)) for slot in range(shift.plan.concurrency)]
                 running = set(slots)
                 await until_ended(running, self.asked_to_stop, None)
-                await until_ended(running, self.asked_to_leave, shift.grace)
+                await until_ended(running, self.asked_to_leave, shift.plan.patience)
             except SimulatedCrash:
                 shift.working.abandon()
                 raise

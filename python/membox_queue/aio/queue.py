@@ -18,32 +18,30 @@ from membox_queue.aio.items import Items
 from membox_queue.aio.lock import AsyncLock
 from membox_queue.aio.loop import Loop
 from membox_queue.aio.waiting import outlast, settled
-from membox_queue.drain import DrainReport, Plan
 from membox_queue.errors import QueueClosedError, QueueError
+from membox_queue.options import DrainOptions, WorkOptions
+from membox_queue.plan import planned
 from membox_queue.queue import Opening, Queue, inherited, shape_of, type_in_brackets
 
 if TYPE_CHECKING:
     import builtins
     import types
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable
     from types import TracebackType
     from typing import Literal, Self, Unpack
 
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from membox_queue.drain import Middleware, OnError
+    from membox_queue.drain import DrainReport
     from membox_queue.handler import AsyncHandler, AsyncRegister
-    from membox_queue.options import EnqueueOptions, QueueOptions, Seconds
-    from membox_queue.progress import Progress
+    from membox_queue.options import EnqueueOptions, QueueOptions, QueueSettings, Seconds
+    from membox_queue.plan import Plan
 
     C = TypeVarWithDefault("C", default=Any)
-    AsyncItemHandler = (
-        Callable[["AsyncItem[C]"], Awaitable[object]]
-        | Callable[[list["AsyncItem[C]"]], Awaitable[object]]
-        | Callable[[_native.Item[C]], object]
-        | Callable[[list[_native.Item[C]]], object]
-        | AsyncHandler[..., Any]
+    HandlerOfOne = (
+        Callable[["AsyncItem[C]"], Awaitable[object]] | Callable[[_native.Item[C]], object] | AsyncHandler[..., Any]
     )
+    HandlerOfGroup = Callable[[list["AsyncItem[C]"]], Awaitable[object]] | Callable[[list[_native.Item[C]]], object]
 else:
     C = TypeVar("C")
 
@@ -234,11 +232,11 @@ class AsyncQueue(Generic[C]):
         """The latest failed items, newest first."""
         return await self._call(Queue.failures, limit)
 
-    async def enqueue_file(self, path: str | os.PathLike[str], **options: Any) -> int:
+    async def enqueue_file(self, path: str | os.PathLike[str], **options: Unpack[EnqueueOptions]) -> int:
         """Enqueue the text of a file; see `Queue.enqueue_file`."""
         return await self._call(Queue.enqueue_file, path, **options)
 
-    async def configure(self, **settings: Any) -> None:
+    async def configure(self, **settings: Unpack[QueueSettings]) -> None:
         """Store settings in the file; see `Queue.configure`."""
         await self._call(Queue.configure, **settings)
 
@@ -330,72 +328,38 @@ class AsyncQueue(Generic[C]):
         self._handlers[name] = queue._handlers[name] = AsyncHandler(queue, function)
         return self._handlers[name]
 
+    @overload
     async def drain(
-        self,
-        handler: AsyncItemHandler[C] | None = None,
-        *,
-        concurrency: int = 1,
-        retry_failed: bool = False,
-        exclusive: bool = True,
-        limit: int | None = None,
-        linger: Seconds = 0.0,
-        progress: Progress = None,
-        batch: Literal["group"] | None = None,
-        grace: float = 30.0,
-        max_runtime: Seconds | None = None,
-        middleware: Sequence[Middleware] = (),
-        on_error: OnError | None = None,
+        self, handler: HandlerOfOne[C] | None = None, *, batch: None = None, **plan: Unpack[DrainOptions]
+    ) -> DrainReport: ...
+    @overload
+    async def drain(
+        self, handler: HandlerOfGroup[C], *, batch: Literal["group"], **plan: Unpack[DrainOptions]
+    ) -> DrainReport: ...
+    async def drain(
+        self, handler: Any = None, *, batch: Literal["group"] | None = None, **plan: Unpack[DrainOptions]
     ) -> DrainReport:
         """Claim and handle until nothing is due; the arguments are those of `Queue.drain`.
 
         A coroutine function is awaited in the event loop, `concurrency` at a time, each call in a task of its own; a
         plain one runs in a thread. Both see the context variables of whoever called `drain`.
         """
-        return await self._loop(
-            handler,
-            Plan(
-                concurrency=concurrency,
-                retry_failed=retry_failed,
-                exclusive=exclusive,
-                limit=limit,
-                linger=linger,
-                progress=progress,
-                batch=batch,
-                grace=grace,
-                max_runtime=max_runtime,
-                middleware=middleware,
-                on_error=on_error,
-            ),
-        )
+        plan = {"exclusive": True, **plan}
+        return await self._loop(handler, planned("drain", DrainOptions, plan, batch=batch))
 
+    @overload
     async def work(
-        self,
-        handler: AsyncItemHandler[C] | None = None,
-        *,
-        concurrency: int = 1,
-        limit: int | None = None,
-        progress: Progress = None,
-        batch: Literal["group"] | None = None,
-        grace: float = 30.0,
-        max_runtime: Seconds | None = None,
-        middleware: Sequence[Middleware] = (),
-        on_error: OnError | None = None,
+        self, handler: HandlerOfOne[C] | None = None, *, batch: None = None, **plan: Unpack[WorkOptions]
+    ) -> DrainReport: ...
+    @overload
+    async def work(
+        self, handler: HandlerOfGroup[C], *, batch: Literal["group"], **plan: Unpack[WorkOptions]
+    ) -> DrainReport: ...
+    async def work(
+        self, handler: Any = None, *, batch: Literal["group"] | None = None, **plan: Unpack[WorkOptions]
     ) -> DrainReport:
         """Claim and handle until `stop()` or cancellation; the arguments are those of `Queue.work`."""
-        return await self._loop(
-            handler,
-            Plan(
-                stays=True,
-                concurrency=concurrency,
-                limit=limit,
-                progress=progress,
-                batch=batch,
-                grace=grace,
-                max_runtime=max_runtime,
-                middleware=middleware,
-                on_error=on_error,
-            ),
-        )
+        return await self._loop(handler, planned("work", WorkOptions, plan, batch=batch, stays=True))
 
     def stop(self) -> None:
         """End the loops that run on this object: nothing more is claimed, what runs has the grace to end."""
