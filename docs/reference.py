@@ -127,7 +127,7 @@ def is_overload(function: Function) -> bool:
 def plain(annotation: ast.expr | None) -> str:
     """A type as people say it."""
     text = "" if annotation is None else ast.unparse(annotation)
-    text = re.sub(r"\b_native\.|\b_(?=Seconds|Status|T\b|T_co\b)|(?<=_T)_co\b", "", text)
+    text = re.sub(r"\b_native\.|\b_(?=Seconds|Status|Stats|T\b|T_co\b)|(?<=_T)_co\b", "", text)
     return re.sub(r"'([A-Z]\w*)'", r"\1", text).replace("'", '"')
 
 
