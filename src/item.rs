@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::Xxh3Default;
 
-use crate::clock;
+use crate::clock::{self, Now};
 use crate::schedule::Timing;
 
 /// What an item carries. It comes back as it was given: text, a JSON value, or bytes.
@@ -93,6 +93,17 @@ pub enum When {
     After(i64),
     /// Milliseconds since 1970; the past means now.
     At(i64),
+}
+
+impl When {
+    /// The time to write; `None` is now.
+    pub fn due(self, now: Now) -> Option<i64> {
+        match self {
+            When::Now => None,
+            When::After(delay) => (delay > 0).then(|| now.plus(delay)),
+            When::At(at) => (at > now.ms()).then_some(at),
+        }
+    }
 }
 
 /// One item to enqueue.

@@ -270,6 +270,15 @@ class Delivery(RuleBasedStateMachine):
             assert not changed
 
     @precondition(lambda self: self.rows)
+    @rule(index=numbers, delay=st.sampled_from([0, 15]))
+    def run_later(self, index: int, delay: int) -> None:
+        row = list(self.rows.values())[index % len(self.rows)]
+        waits = row.status == "pending"
+        assert self.queue.run_later(row.id, delay) == waits
+        if waits:
+            row.run_at = self.now + delay * 1000 if delay else None
+
+    @precondition(lambda self: self.rows)
     @rule(index=numbers)
     def retry(self, index: int) -> None:
         row = list(self.rows.values())[index % len(self.rows)]

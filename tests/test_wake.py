@@ -205,15 +205,16 @@ def test_a_wait_hears_of_a_released_group(queue, waiter):
     assert when - done < 5
 
 
-@pytest.mark.parametrize("verb", ["run_now", "retry", "release", "replay"])
+@pytest.mark.parametrize("verb", ["run_now", "run_later", "retry", "release", "replay"])
 def test_a_wait_hears_of_every_way_back_to_pending(queue, waiter, verb):
-    queue.enqueue("x", delay=3600 if verb == "run_now" else 0)
-    item = None if verb == "run_now" else queue.claim()
+    is_delayed = verb in ("run_now", "run_later")
+    queue.enqueue("x", delay=3600 if is_delayed else 0)
+    item = None if is_delayed else queue.claim()
     if verb in ("retry", "replay"):
         queue.mark_failed(item, "no")
     waiting = waiter()
     waiting.begin()
-    getattr(queue, verb)(item if verb == "release" else 1)
+    getattr(queue, verb)(item if verb == "release" else 1, *[0.2] * (verb == "run_later"))
     assert waiting.got()[0] == "x"
 
 

@@ -577,6 +577,11 @@ class Queue(Generic[_T]):
         """
     def run_now(self, id: int) -> bool:
         """Let a delayed item fall due at once. False if it does not wait for a time."""
+    def run_later(self, id: int, delay: _Seconds | None = None, *, run_at: datetime | None = None) -> bool:
+        """Let a pending item fall due in so many seconds, or at a time, whatever it waited for. False if none waits.
+
+        The past means now. It keeps its place in the order.
+        """
     def cancel(self, id: int) -> bool:
         """Cancel an unfinished item. False if it is finished or cancelled already.
 

@@ -239,8 +239,7 @@ class Shift:
         """Record what came of the items and claim the next, in one transaction."""
         crew = self.working
         if raised is not None:
-            level = self.loudness(raised)
-            logger.log(level, "item %d failed: %s", items[0].id, type(raised).__qualname__, exc_info=raised)
+            self.log_failure(items[0], raised)
             self.complain(raised, items[0], "handler")
             try:
                 step: Step = yield from self.store("finish", items[0], crew.failed, slot, items, raised)
@@ -271,10 +270,17 @@ class Shift:
         except QueueError as failure:
             leaving.add_note(f"membox_queue could not record it: {failure}")
 
-    def loudness(self, raised: BaseException) -> int:
-        """The level of a failure in the log: a warning, if nobody is told of it and the handler did not ask for it."""
+    def log_failure(self, item: _native.Item, raised: BaseException) -> None:
+        """Log what a handler raised: a warning, if nobody is told of it otherwise. What it asked for is no error, but may
+        have one as its cause.
+        """
+        if isinstance(raised, RetryLater | GiveUp):
+            asked = "put off" if isinstance(raised, RetryLater) else "given up"
+            logger.info("item %d %s: %s", item.id, asked, raised, exc_info=raised.__cause__)
+            return
         is_told = self.plan.on_error is not None or self.tell
-        return logging.INFO if is_told or isinstance(raised, RetryLater | GiveUp) else logging.WARNING
+        level = logging.INFO if is_told else logging.WARNING
+        logger.log(level, "item %d failed: %s", item.id, type(raised).__qualname__, exc_info=raised)
 
     def store(
         self, phase: str, item: _native.Item | None, verb: Callable[..., Any], *arguments: Any

@@ -501,12 +501,7 @@ impl Details<'_, '_> {
     }
 
     fn around(&self, content: Stored, limit: usize) -> PyResult<item::NewItem> {
-        let when = match (self.delay, self.run_at) {
-            (None, None) => When::Now,
-            (Some(delay), None) => When::After(duration_ms("delay", delay)?),
-            (None, Some(at)) => When::At(instant_ms("run_at", at)?),
-            (Some(_), Some(_)) => return Err(PyValueError::new_err("give delay or run_at, not both")),
-        };
+        let when = when(self.delay, self.run_at)?;
         Ok(item::NewItem {
             content,
             project: text("project", self.project)?,
@@ -519,6 +514,16 @@ impl Details<'_, '_> {
             group: group(self.group)?,
             key: self.unique.read()?,
         })
+    }
+}
+
+/// When an item is to fall due.
+pub fn when(delay: Option<&Bound<'_, PyAny>>, run_at: Option<&Bound<'_, PyAny>>) -> PyResult<When> {
+    match (delay, run_at) {
+        (None, None) => Ok(When::Now),
+        (Some(delay), None) => Ok(When::After(duration_ms("delay", delay)?)),
+        (None, Some(at)) => Ok(When::At(instant_ms("run_at", at)?)),
+        (Some(_), Some(_)) => Err(PyValueError::new_err("give delay or run_at, not both")),
     }
 }
 

@@ -15,7 +15,7 @@ use super::convert::{count, datetime, duration_ms, integer, json, lease_ms, posi
 use super::crew::Crew;
 use super::ending;
 use super::error::exception_class;
-use super::item::{Details, Item, Unique, claimed, group as group_name, new_item};
+use super::item::{Details, Item, Unique, claimed, group as group_name, new_item, when};
 use super::leaving::{self, Native, Token};
 use super::lock::Lock;
 use super::schedule::Schedule;
@@ -367,6 +367,15 @@ impl Queue {
     fn run_now(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let id = integer("id", id)?;
         Ok(py.native(|| self.core.run_now(id))?)
+    }
+
+    #[pyo3(signature = (id, delay = None, *, run_at = None))]
+    fn run_later(&self, py: Python<'_>, id: &Bound<'_, PyAny>, delay: Arg, run_at: Arg) -> PyResult<bool> {
+        if delay.is_none() && run_at.is_none() {
+            return Err(PyTypeError::new_err("run_later takes a delay or run_at; for now there is run_now"));
+        }
+        let (id, when) = (integer("id", id)?, when(delay, run_at)?);
+        Ok(py.native(|| self.core.run_later(id, when))?)
     }
 
     #[pyo3(signature = (id))]

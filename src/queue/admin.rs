@@ -5,6 +5,7 @@ use std::path::Path;
 use super::Queue;
 use super::steps::AT_A_TIME;
 use crate::error::Result;
+use crate::item::When;
 
 impl Queue {
     /// Brings failed items below their ceiling back to pending, a few at a time; returns how many. What fails again
@@ -42,6 +43,13 @@ impl Queue {
     /// Lets a delayed item fall due at once.
     pub fn run_now(&self, id: i64) -> Result<bool> {
         let changed = self.write(|tx| tx.run_now(self.name(), id))?;
+        self.ring();
+        Ok(changed)
+    }
+
+    /// Gives a pending item another time to fall due, sooner or later than it had.
+    pub fn run_later(&self, id: i64, when: When) -> Result<bool> {
+        let changed = self.write(|tx| tx.run_later(self.name(), id, when.due(tx.now())))?;
         self.ring();
         Ok(changed)
     }

@@ -20,11 +20,7 @@ pub(super) struct Prepared {
 impl Prepared {
     /// Fills in what depends on the time of writing.
     fn at(mut self, now: Now) -> Self {
-        self.row.run_at = match self.when {
-            When::Now => None,
-            When::After(delay) => (delay > 0).then(|| now.plus(delay)),
-            When::At(at) => (at > now.ms()).then_some(at),
-        };
+        self.row.run_at = self.when.due(now);
         self.row.key_until = self.key.as_ref().and_then(|key| key.ttl_ms).map(|ttl| now.plus(ttl));
         self
     }

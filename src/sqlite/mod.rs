@@ -445,6 +445,10 @@ impl<'a> Tx<'a> {
         Ok(self.connection.prepare_cached(statement!("run_now"))?.execute(params![id, queue])? == 1)
     }
 
+    pub fn run_later(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<bool> {
+        Ok(self.connection.prepare_cached(statement!("run_later"))?.execute(params![id, queue, run_at])? == 1)
+    }
+
     pub fn replay(&self, queue: &str, id: i64) -> Result<Option<i64>> {
         let mut statement = self.connection.prepare_cached(statement!("replay"))?;
         let made = statement.execute(params![id, queue, self.now_text()])? == 1;

@@ -53,9 +53,21 @@ impl Place {
             _ => Path::new("."),
         };
         let name = path.file_name().ok_or_else(|| Error::Invalid(format!("{} names no file", path.display())))?;
-        let parent = parent.canonicalize().map_err(|_| Error::MissingDirectory(parent.to_owned()))?;
+        let parent = parent.canonicalize().map_err(|_| missing(path, parent))?;
         Ok(Place::File(parent.join(name)))
     }
+}
+
+/// Says that a directory is missing, or what was given in place of a path.
+fn missing(path: &Path, parent: &Path) -> Error {
+    let given = path.to_string_lossy();
+    if given.contains("://") {
+        return Error::Invalid(format!("{given} is a URL; pass the path of a file"));
+    }
+    if given.starts_with('~') {
+        return Error::Invalid(format!("~ is not expanded; pass Path({given:?}).expanduser()"));
+    }
+    Error::MissingDirectory(parent.to_owned())
 }
 
 /// Where a link leads whose target does not exist yet.

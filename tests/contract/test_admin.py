@@ -1,6 +1,7 @@
-"""What people do to items and queues: replay, run_now, purge, prune, pause, max_pending, history."""
+"""What people do to items and queues: replay, run_now, run_later, purge, prune, pause, max_pending, history."""
 
 import threading
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from membox_queue import NewItem, Queue, QueueFullError, Retry
@@ -22,6 +23,62 @@ def test_run_now_lets_a_delayed_item_fall_due(queue):
     assert not queue.run_now(1)
     assert queue.claim().content == "x"
     assert not queue.run_now(1)
+
+
+def test_run_later_gives_a_pending_item_another_time(queue, clock):
+    first, second, third = queue.enqueue_many(["a", NewItem("b", delay=3600), "c"])
+    assert queue.run_later(first, 60)
+    assert queue.run_later(second, run_at=clock.now + timedelta(seconds=30))
+    assert queue.claim().id == third
+    assert queue.claim() is None
+    clock.advance(30)
+    assert queue.claim().id == second
+    clock.advance(30)
+    assert queue.claim().id == first
+
+
+def test_what_was_put_off_keeps_its_place_and_frees_its_group(queue, clock):
+    first, second, _ = queue.enqueue_many(NewItem(name, group="a") for name in "abc")
+    queue.run_later(first, timedelta(seconds=30))
+    held = queue.claim()
+    assert held.id == second
+    clock.advance(30)
+    assert queue.claim() is None
+    queue.mark_done(held)
+    assert queue.claim().id == first
+
+
+def test_only_what_waits_can_be_put_off(queue, path):
+    queue.enqueue("x")
+    with Queue(path, "mail") as mail:
+        assert not mail.run_later(1, 60)
+    held = queue.claim()
+    assert not queue.run_later(1, 60)
+    queue.mark_done(held)
+    assert not queue.run_later(1, 60)
+    assert not queue.run_later(99, 60)
+
+
+def test_the_past_is_now_also_later(queue, clock):
+    queue.enqueue("x", delay=60)
+    assert queue.run_later(1, run_at=clock.now - timedelta(days=1))
+    assert queue.claim().run_at is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({}, TypeError),
+        ({"delay": -1}, ValueError),
+        ({"run_at": datetime(2026, 6, 14)}, ValueError),
+        ({"delay": 1, "run_at": datetime(2026, 6, 14, tzinfo=UTC)}, ValueError),
+    ],
+)
+def test_a_time_that_is_none_is_refused(queue, arguments, error):
+    queue.enqueue("x")
+    with pytest.raises(error, match=r"delay|run_at"):
+        queue.run_later(1, **arguments)
+    assert queue.claim().id == 1
 
 
 def test_purge_removes_one_status_of_one_queue(queue, path):

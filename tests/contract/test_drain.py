@@ -336,3 +336,20 @@ def test_a_handler_that_records_the_end_itself_is_reported_as_it_said(queue):
     report = queue.drain(handler)
     assert (report.done, report.failed, report.released, report.lost) == (2, 1, 1, 0)
     assert queue.get(1).result == "its own"
+
+
+def test_what_a_handler_asks_for_is_logged_without_a_traceback(queue, caplog):
+    def handler(item):
+        if item.content == "later":
+            raise RetryLater(60, reason="the model is busy")
+        if item.content == "because":
+            raise RetryLater(60) from ConnectionError("no answer")
+        raise GiveUp("no text in it")
+
+    caplog.set_level(logging.INFO, logger="membox_queue")
+    queue.enqueue_many(["later", "never", "because"])
+    queue.drain(handler)
+    later, never, because = caplog.records
+    assert (later.getMessage(), later.exc_info) == ("item 1 put off: the model is busy", None)
+    assert (never.getMessage(), never.exc_info) == ("item 2 given up: no text in it", None)
+    assert because.exc_info[0] is ConnectionError

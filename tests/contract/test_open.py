@@ -137,3 +137,17 @@ def test_a_value_of_the_wrong_type_is_refused(path, options):
 def test_a_retry_policy_that_makes_no_sense_is_refused(arguments):
     with pytest.raises(ValueError, match="Retry"):
         Retry(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ("sqlite:///memory.db", "is a URL; pass the path of a file"),
+        ("~/no/such/memory.db", r"~ is not expanded; pass Path\(\"~/no/such/memory.db\"\)\.expanduser\(\)"),
+    ],
+)
+def test_what_is_no_path_is_told_apart_from_a_missing_directory(given, advice, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=advice):
+        Queue(given)
+    assert list(tmp_path.iterdir()) == []

@@ -164,6 +164,7 @@ class AsyncQueue(Generic[C]):
     retry = verb(Queue.retry)
     replay = verb(Queue.replay)
     run_now = verb(Queue.run_now)
+    run_later = verb(Queue.run_later)
     cancel = verb(Queue.cancel)
     delete = verb(Queue.delete)
     purge = verb(Queue.purge)
