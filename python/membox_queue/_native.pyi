@@ -332,6 +332,12 @@ class Item(Generic[_T_co]):
     def cancelled(self) -> bool:
         """Whether the item was cancelled, for a claimed one asked of the file at that moment."""
     @property
+    def stopping(self) -> bool:
+        """Whether the loop that handles the item was asked to stop, by `stop` or a signal; False outside a loop.
+
+        A handler that works in steps may end early then, or raise `RetryLater(0, count=False)`.
+        """
+    @property
     def progress(self) -> float | None:
         """How far its handler said it was in this attempt, from 0 to 1."""
     @property

@@ -58,7 +58,7 @@ impl Crew {
             Next::Over => (settled, "over", 0, Vec::new()),
             Next::Work(number, items) => {
                 let queue = &self.crew.queues()[number];
-                let items = items.into_iter().map(|held| Item::claimed(held, queue.clone())).collect();
+                let items = items.into_iter().map(|held| Item::in_loop(held, queue.clone(), &self.crew)).collect();
                 (settled, "work", number, items)
             }
         })

@@ -1,6 +1,7 @@
 //! `Item` and `NewItem`: frozen views of the core's nouns.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -28,6 +29,8 @@ pub struct Item {
     content: PyOnceLock<Py<PyAny>>,
     headers: PyOnceLock<Py<PyAny>>,
     result: PyOnceLock<Py<PyAny>>,
+    /// Whether the loop that handles it was asked to stop.
+    stopping: Arc<AtomicBool>,
 }
 
 enum Source {
@@ -38,11 +41,15 @@ enum Source {
 impl Item {
     fn from_source(source: Source) -> Self {
         let [content, headers, result] = [const { PyOnceLock::new() }; 3];
-        Self { source, content, headers, result }
+        Self { source, content, headers, result, stopping: Arc::default() }
     }
 
     pub fn claimed(held: Arc<Held>, queue: Arc<queue::Queue>) -> Self {
         Self::from_source(Source::Claimed { held, queue, beat: Mutex::default() })
+    }
+
+    pub fn in_loop(held: Arc<Held>, queue: Arc<queue::Queue>, crew: &queue::Crew) -> Self {
+        Self { stopping: crew.stopping(), ..Self::claimed(held, queue) }
     }
 
     pub fn read(item: item::Item) -> Self {
@@ -252,6 +259,11 @@ impl Item {
             Source::Claimed { queue, .. } if queue.is_closed() => Ok(false),
             Source::Claimed { held, queue, .. } => Ok(py.native(|| queue.is_cancelled(held))?),
         }
+    }
+
+    #[getter]
+    fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
     }
 
     #[getter]

@@ -5,6 +5,7 @@
 //! drain finds nothing, "nothing is left" and "the worker lease is free" are one transaction, so that an enqueuer who sees
 //! a live worker can trust that it will look again.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,8 @@ pub struct Crew {
     changed: Condvar,
     /// In the hands of the slot that keeps watch.
     watch: Mutex<Option<Waiting>>,
+    /// For those who handle an item, who must not wait for a transaction to learn it.
+    stopping: Arc<AtomicBool>,
     generation: u64,
 }
 
@@ -142,6 +145,7 @@ impl Crew {
             state,
             changed: Condvar::new(),
             watch: Mutex::default(),
+            stopping: Arc::default(),
             generation: sqlite::generation(),
         };
         if crew.plan.exclusive
@@ -188,9 +192,15 @@ impl Crew {
         if self.is_inherited() {
             return;
         }
+        self.stopping.store(true, Ordering::SeqCst);
         self.state.lock().stopped = true;
         self.changed.notify_all();
         self.first().ring();
+    }
+
+    /// Set once the crew was asked to stop; outlives it.
+    pub fn stopping(&self) -> Arc<AtomicBool> {
+        self.stopping.clone()
     }
 
     pub fn is_stopped(&self) -> bool {

@@ -856,3 +856,21 @@ async def test_the_panic_of_a_rust_extension_is_a_failure_like_any_other(aqueue)
     async with aqueue as queue:
         await queue.enqueue_many(["a", "b"])
         assert await queue.drain(handler) == DrainReport(failed=2)
+
+
+@in_loop
+async def test_a_coroutine_learns_that_its_loop_was_asked_to_stop(aqueue):
+    started = asyncio.Event()
+
+    async def in_steps(item):
+        started.set()
+        while not item.stopping:
+            await asyncio.sleep(0.001)
+        return "ended early"
+
+    qid = await aqueue.enqueue("x")
+    working = asyncio.create_task(aqueue.work(in_steps))
+    await started.wait()
+    aqueue.stop()
+    assert (await asyncio.wait_for(working, 30)).done == 1
+    assert (await aqueue.get(qid)).result == "ended early"

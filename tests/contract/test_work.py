@@ -900,5 +900,31 @@ class TestWorker:
 
     @pytest.mark.parametrize("plan", [{"exclusive": True}, {"patience": 3}])
     def test_what_it_does_not_take_is_refused_by_name(self, path, plan):
-        with pytest.raises(TypeError, match=f"a worker takes no {next(iter(plan))}"):
+        with pytest.raises(TypeError, match=next(iter(plan))):
             Worker(path, {"a": nothing}, **plan)
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_a_handler_learns_that_its_loop_was_asked_to_stop(queue, until, concurrency):
+    before = []
+
+    def in_steps(item):
+        before.append(item.stopping)
+        until(lambda: item.stopping)
+        raise RetryLater(0, count=False)
+
+    queue.enqueue("x")
+    with ThreadPoolExecutor() as threads:
+        working = threads.submit(queue.work, in_steps, concurrency=concurrency)
+        until(lambda: before)
+        queue.stop()
+        assert working.result(30) == DrainReport(released=1, stopped=True)
+    assert before == [False]
+    assert queue.claim().stopping is False
+
+
+def test_a_loop_that_ends_by_itself_was_not_asked_to_stop(queue):
+    seen = []
+    queue.enqueue("x")
+    queue.drain(lambda item: seen.append(item.stopping), limit=1)
+    assert seen == [False]

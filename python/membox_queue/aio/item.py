@@ -48,6 +48,7 @@ class AsyncItem(Generic[C_co]):
         finished_at: datetime | None
         run_at: datetime | None
         lease_until: datetime | None
+        stopping: bool
         progress: float | None
         progress_note: str | None
 
