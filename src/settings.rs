@@ -167,6 +167,10 @@ impl Settings {
         self.max_retries.unwrap_or(3)
     }
 
+    pub fn group_limit(&self) -> u32 {
+        self.group_limit.unwrap_or(1)
+    }
+
     pub fn max_bytes(&self) -> usize {
         self.max_bytes.unwrap_or(64 * 1024 * 1024)
     }

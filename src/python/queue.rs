@@ -140,6 +140,7 @@ impl Queue {
             max_retries: Some(settings.max_retries()),
             max_bytes: Some(settings.max_bytes()),
             keep_content: Some(settings.keeps_content()),
+            group_limit: Some(settings.group_limit()),
             ..settings
         };
         self.describe(py, &settings)

@@ -33,7 +33,7 @@ DEFAULTS = {
     "keep_last": None,
     "keep_failed_for": None,
     "keep_content": True,
-    "group_limit": None,
+    "group_limit": 1,
 }
 
 OTHERS = {
