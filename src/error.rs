@@ -21,6 +21,9 @@ pub enum Error {
     )]
     Full { pending: i64, limit: i64 },
 
+    #[error("the batch has {added} new items and the queue may hold {limit}; make it smaller, or raise max_pending")]
+    NeverRoom { added: i64, limit: i64 },
+
     #[error("{0}")]
     SettingsConflict(String),
 

@@ -14,7 +14,7 @@ impl From<Error> for PyErr {
             Error::Busy(_) => "QueueBusyError",
             Error::Closed | Error::Forked(..) => "QueueClosedError",
             Error::Duplicate { id, .. } => return duplicate(*id, error.to_string()),
-            Error::Full { .. } => "QueueFullError",
+            Error::Full { .. } | Error::NeverRoom { .. } => "QueueFullError",
             Error::SettingsConflict(_) => "SettingsConflictError",
             Error::TooLarge { .. } => "PayloadTooLargeError",
             Error::SchemaVersion { .. } => "SchemaVersionError",

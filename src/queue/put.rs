@@ -124,6 +124,9 @@ impl Queue {
     fn check_room(&self, tx: &Tx, before: Option<i64>) -> Result<()> {
         let (Some(limit), Some(before)) = (self.settings().settings.max_pending, before) else { return Ok(()) };
         let pending = tx.counts(self.name())?.pending;
+        if pending - before > limit {
+            return Err(Error::NeverRoom { added: pending - before, limit });
+        }
         if pending > limit && pending > before { Err(Error::Full { pending, limit }) } else { Ok(()) }
     }
 
@@ -189,18 +192,21 @@ pub(super) fn prepared(item: NewItem) -> Prepared {
     Prepared { row, size, when: item.when, key: item.key }
 }
 
-/// The same content of the same type has the same key; in an object the order of the names is none of its meaning.
+/// The same content of the same type has the same key, in whatever order its objects were written.
 fn content_key(content: &Stored) -> String {
-    let sorted = (content.kind == "json").then(|| sorted(&content.text)).flatten();
-    let text = sorted.as_deref().unwrap_or(&content.text);
+    let text = sorted_json(content);
+    let text = text.as_deref().unwrap_or(&content.text);
     let digest = Sha256::new().chain_update(content.kind).chain_update([0]).chain_update(text).finalize();
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
 }
 
-/// JSON with the names of every object in order.
-fn sorted(json: &str) -> Option<String> {
-    let mut value: serde_json::Value = serde_json::from_str(json).ok()?;
+/// `None` for what is no JSON, or has nothing to sort.
+fn sorted_json(content: &Stored) -> Option<String> {
+    if content.kind != "json" || !content.text.contains('{') {
+        return None;
+    }
+    let mut value: serde_json::Value = serde_json::from_str(&content.text).ok()?;
     value.sort_all_objects();
-    Some(value.to_string())
+    serde_json::to_string(&value).ok()
 }

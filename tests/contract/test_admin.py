@@ -1,5 +1,6 @@
 """What people do to items and queues: replay, run_now, run_later, purge, prune, pause, max_pending, history."""
 
+import math
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -151,6 +152,13 @@ def test_a_full_queue_refuses_and_takes_nothing_of_a_batch(path):
         queue.claim()
         queue.enqueue("three")
         assert queue.counts()["pending"] == 2
+
+
+def test_a_batch_that_can_never_fit_is_refused_without_a_wait(path):
+    with Queue(path, max_pending=2) as queue:
+        with pytest.raises(QueueFullError, match="3 new items and the queue may hold 2"):
+            queue.enqueue_many(["a", "b", "c"], wait=math.inf)
+        assert queue.enqueue_many([NewItem("a", key="k"), NewItem("b", key="k"), "c"]) == [1, 1, 2]
 
 
 def test_the_history_says_how_each_attempt_ended(path, clock):

@@ -89,7 +89,8 @@ def test_what_a_queue_says_of_itself_it_says_here_too(path):
 def test_a_lock_is_entered_and_left_without_blocking_the_event_loop(path):
     async def main():
         async with AsyncQueue(path) as one, AsyncQueue(path) as other:
-            async with one.lock("nightly") as lock:
+            async with one.lock("nightly", ttl=timedelta(seconds=30), wait=timedelta(0)) as lock:
+                assert lock.held
                 assert not lock.lost
                 with pytest.raises(QueueBusyError, match="nightly"):
                     await other.lock("nightly").__aenter__()

@@ -128,6 +128,8 @@ def test_by_content_enqueues_the_same_content_once(queue):
     first = queue.enqueue({"a": [1]}, key=BY_CONTENT)
     assert queue.enqueue({"a": [1]}, key=BY_CONTENT) == first
     assert queue.enqueue({"a": [2]}, key=BY_CONTENT) != first
+    nested = queue.enqueue({"x": 1, "y": [{"p": 0.1, "q": 2}]}, key=BY_CONTENT)
+    assert queue.enqueue({"y": [{"q": 2, "p": 0.1}], "x": 1}, key=BY_CONTENT) == nested
     assert queue.enqueue('{"a":[1]}', key=BY_CONTENT) != first
     assert pickle.loads(pickle.dumps(BY_CONTENT)) is BY_CONTENT
 
