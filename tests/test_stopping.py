@@ -502,13 +502,14 @@ def test_a_process_that_exits_with_everything_in_hand_leaves_nothing_held(path, 
 
 
 AT_EXIT = """
-import atexit, sys
+import atexit, sys, threading
 path, when, what = sys.argv[1:]
 calls = {
     "drain": lambda: queue.drain(lambda item: None).done,
     "drain4": lambda: queue.drain(lambda item: None, concurrency=4).done,
     "wait": lambda: queue.claim(wait=0.01).id,
     "worker": lambda: worker.stop() and 1,
+    "join": lambda: (asked.set(), thread.join(), 1)[2],
 }
 def register():
     atexit.register(lambda: print(calls[what](), flush=True))
@@ -521,11 +522,19 @@ if when == "after":
 if what == "worker":
     worker = Worker(path, {"other": print})
     worker.start()
+if what == "join":
+    asked = threading.Event()
+    def enqueue():
+        while not asked.is_set():
+            other.enqueue("and so on")
+    other = Queue(path, "other", durability="normal")
+    thread = threading.Thread(target=enqueue, daemon=True)
+    thread.start()
 """
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("what", ["drain", "drain4", "wait", "worker"])
+@pytest.mark.parametrize("what", ["drain", "drain4", "wait", "worker", "join"])
 def test_what_is_called_at_exit_works_whenever_it_was_registered(path, queue, start, when, what):
     queue.enqueue("x")
     process = start(AT_EXIT, path, when, what, stderr=subprocess.PIPE)

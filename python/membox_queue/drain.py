@@ -471,14 +471,14 @@ def run(shift: Shift, *, in_threads: bool = False) -> DrainReport:
         try:
             if not shift.begin():
                 return DrainReport(refused=True)
+            stopping = shift.stopping = Stopping(shift.working, shift.close, shift.plan.patience, shift.tell.stopping)
+            shift.begun.set()
+            if shift.stop_asked:
+                stopping.stop()
         except BaseException:
             if shift.crew is not None:
                 shift.close()
             raise
-        stopping = shift.stopping = Stopping(shift.working, shift.close, shift.plan.patience, shift.tell.stopping)
-        shift.begun.set()
-        if shift.stop_asked:
-            stopping.stop()
         try:
             with stopping.listening():
                 if in_threads or shift.plan.concurrency > 1:

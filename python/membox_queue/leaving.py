@@ -8,8 +8,6 @@ from membox_queue import _native
 
 has_begun = threading.Event()
 """Set once the interpreter exits: the thread that ends it goes on alone."""
-is_last = threading.Event()
-"""Set once other threads do not come back from native code any more, so that there is no waiting for them."""
 
 
 def begin() -> None:
@@ -18,11 +16,6 @@ def begin() -> None:
     _native.end_waits()
 
 
-def be_last() -> None:
-    """Let no thread come back from native code after that."""
-    is_last.set()
-    _native.be_last()
-
-
 getattr(threading, "_register_atexit", atexit.register)(begin)
-atexit.register(be_last)
+# After that no thread comes back from native code.
+atexit.register(_native.be_last)

@@ -123,11 +123,11 @@ class Worker:
         self.stop()
 
     def _has_ended(self, thread: threading.Thread, shift: Shift | None) -> bool:
-        """Wait for the end. While the interpreter exits nobody else sees to the grace, and some threads never end."""
+        """Wait for the end. While the interpreter exits, nobody else may be there to see to the grace."""
         while thread.is_alive() and not leaving.has_begun.is_set():
             thread.join(SLICE)
         deadline = time.monotonic() + (shift.plan.patience if shift is not None else 0.0)
-        while thread.is_alive() and not leaving.is_last.is_set() and time.monotonic() < deadline:
+        while thread.is_alive() and time.monotonic() < deadline:
             thread.join(SLICE / 10)
         return not thread.is_alive()
 

@@ -1,9 +1,10 @@
 //! The end of the interpreter: waits end, and threads that come back from native code too late never touch Python again.
 
+use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ThreadId;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
@@ -12,7 +13,43 @@ use super::error::named;
 /// The thread that ends the interpreter; no other may begin to wait any more.
 static LEAVING: OnceLock<ThreadId> = OnceLock::new();
 /// The thread that finalizes the interpreter; no other may go back to Python.
-static LAST: OnceLock<ThreadId> = OnceLock::new();
+static LAST: OnceLock<Last> = OnceLock::new();
+
+/// What is called at exit takes less, unless it waits for a thread that is not let back.
+const EXIT_TAKES: Duration = Duration::from_secs(1);
+
+struct Last {
+    thread: ThreadId,
+    since: Instant,
+    is_finalizing: Option<unsafe extern "C" fn() -> c_int>,
+}
+
+impl Last {
+    /// Whether other threads are to stay away from Python. Functions that were registered before us are called after us,
+    /// and may wait for such a thread: if they take long, it is let back.
+    fn keeps_out(&self) -> bool {
+        // SAFETY: reads one atomic of the interpreter, whose memory is never given back.
+        let is_finalizing = self.is_finalizing.is_none_or(|ask| unsafe { ask() } != 0);
+        self.thread != std::thread::current().id() && (is_finalizing || self.since.elapsed() < EXIT_TAKES)
+    }
+}
+
+/// `Py_IsFinalizing`, by the name it has in this interpreter: it is not part of the interface that all versions share.
+#[cfg(unix)]
+fn is_finalizing() -> Option<unsafe extern "C" fn() -> c_int> {
+    let found = [c"Py_IsFinalizing", c"_Py_IsFinalizing"].into_iter().find_map(|name| {
+        // SAFETY: looks a name up in what is loaded already.
+        let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        (!symbol.is_null()).then_some(symbol)
+    })?;
+    // SAFETY: both names have this signature in every version that has them.
+    Some(unsafe { std::mem::transmute::<*mut libc::c_void, unsafe extern "C" fn() -> c_int>(found) })
+}
+
+#[cfg(not(unix))]
+fn is_finalizing() -> Option<unsafe extern "C" fn() -> c_int> {
+    None
+}
 
 /// Ends all waits of this process.
 pub fn end_waits() {
@@ -24,7 +61,8 @@ pub fn end_waits() {
 /// From now on only this thread goes back to Python. Those on their way get a moment to arrive.
 pub fn be_last(py: Python<'_>) {
     end_waits();
-    let _ = LAST.set(std::thread::current().id());
+    let thread = std::thread::current().id();
+    let _ = LAST.set(Last { thread, since: Instant::now(), is_finalizing: is_finalizing() });
     py.detach(|| std::thread::sleep(Duration::from_millis(5)));
 }
 
@@ -81,8 +119,8 @@ impl Native for Python<'_> {
     fn native<T: Send, F: Send + FnOnce() -> T>(self, work: F) -> T {
         self.detach(|| {
             let value = work();
-            while LAST.get().is_some_and(|last| *last != std::thread::current().id()) {
-                std::thread::sleep(Duration::from_secs(3600));
+            while LAST.get().is_some_and(Last::keeps_out) {
+                std::thread::sleep(Duration::from_millis(100));
             }
             value
         })
