@@ -88,7 +88,8 @@ def in_words(report: DrainReport) -> str:
     if report.refused:
         return "another worker is at it"
     words = f"{report.done} done · {report.failed} failed · {report.postponed} postponed · {report.retried} retried"
-    return f"{words} · {report.released} given back" if report.released else words
+    rare = {"given back": report.released, "cancelled": report.cancelled, "lost": report.lost}
+    return " · ".join([words, *(f"{number} {what}" for what, number in rare.items() if number)])
 
 
 def loaded(handler: str) -> Callable[[Any], Any]:
