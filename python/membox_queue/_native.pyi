@@ -724,6 +724,11 @@ class Queue(Generic[_T]):
         """Whether anybody holds the worker lease live. A process that was killed does not, from that moment on."""
     def _announce_worker(self, seconds: float, /) -> str | None:
         """Say that a worker is on its way; None while one is alive or on its way. `spawn_worker` uses this."""
+    def _confirm_worker(self, announcement: str, seconds: float, /) -> bool:
+        """Say in the announced worker that it has come: it is on its way while it lives, at most for so many seconds.
+
+        False if it came too late: another was announced since, or nobody waits for one.
+        """
     def _withdraw_worker(self, announcement: str, /) -> bool:
         """Say that the announced worker is not coming. False if it came, or another was announced since."""
     def _take_over_worker_lease(self, ttl: float, /) -> bool:

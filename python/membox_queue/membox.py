@@ -275,7 +275,7 @@ def spawn_worker(db_path: str | os.PathLike[str], *, command: Sequence[str] | No
         if queue.worker_is_alive():
             return False
         default = [sys.executable, "-m", "membox.cli", "process", "--db", path]
-        return launch(queue, queue.path, list(command or default), dict(os.environ))
+        return launch(queue, queue.path, lambda _: list(command or default), dict(os.environ))
 
 
 def text_of(content: Any) -> str:

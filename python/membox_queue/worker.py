@@ -9,8 +9,10 @@ import importlib.util
 import json
 import math
 import os
+import site
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Mapping
@@ -24,7 +26,7 @@ from membox_queue.options import WorkerOptions
 from membox_queue.plan import Plan, planned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from typing import Literal, Self, Unpack
 
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
 LOG_BYTES = 1 << 20
 """A worker's log is set aside when it is larger than this."""
 STARTING = 10.0
-"""Seconds a spawned worker has to take the worker lease before another may be spawned."""
+"""Seconds a spawned worker has to begin before another may be spawned."""
+IMPORTING = 600.0
+"""Seconds a spawned worker that has begun has to import its handler."""
 
 MOVE = "move it into a module of its own, and import it from there"
 
@@ -196,15 +200,28 @@ def spawn(
     if queue.worker_is_alive():
         return False
     settings = json.dumps(encoded(queue._given) | type_named(queue))
-    command = [sys.executable, "-m", "membox_queue", "process", handler, "--db", str(queue.path), "--queue", queue.name]
-    command += ["--linger", str(seconds), "--concurrency", str(concurrency), "--settings", settings]
-    command += ["--retry-failed"] * retry_failed
-    # The handler's module must be found there as it is here.
-    paths = [entry or os.getcwd() for entry in sys.path]
-    return launch(queue, queue.path, command, {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))})
+    # What lies in the working directory is none of its modules, unless it is one of ours.
+    command = [sys.executable, "-P", "-m", "membox_queue", "process", handler]
+    command += ["--db", str(queue.path), "--queue", queue.name, "--settings", settings]
+    command += ["--linger", str(seconds), "--concurrency", str(concurrency), *["--retry-failed"] * retry_failed]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths_of_our_own())}
+    return launch(queue, queue.path, lambda announcement: [*command, "--announced", announcement], environment)
 
 
-def launch(queue: _native.Queue, path: Path, command: list[str], environment: dict[str, str]) -> bool:
+def paths_of_our_own() -> list[str]:
+    """Where modules are found here, less what the interpreter knows by itself.
+
+    The handler's module must be found there as it is here, but other interpreters that a handler runs inherit this too.
+    """
+    library = sysconfig.get_path("stdlib")
+    zipped = "python{}{}.zip".format(*sys.version_info)
+    known = {library, sysconfig.get_path("platstdlib"), os.path.join(os.path.dirname(library), zipped)}
+    known |= {os.path.join(path, "lib-dynload") for path in known}
+    known |= {*site.getsitepackages(), site.getusersitepackages()}
+    return [path for path in dict.fromkeys(entry or os.getcwd() for entry in sys.path) if path not in known]
+
+
+def launch(queue: _native.Queue, path: Path, command: Callable[[str], list[str]], environment: dict[str, str]) -> bool:
     """Start a detached worker, unless one is alive or on its way; say whether."""
     # The log first: once a worker is announced, nobody else starts one for a while.
     with open_log(log_path(path)) as log:
@@ -213,7 +230,12 @@ def launch(queue: _native.Queue, path: Path, command: list[str], environment: di
             return False
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment
+                command(announcement),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=environment,
             )
         except BaseException:
             queue._withdraw_worker(announcement)
@@ -226,8 +248,21 @@ def launch(queue: _native.Queue, path: Path, command: list[str], environment: di
 def see_off(process: subprocess.Popen[bytes], path: Path, name: str, announcement: str) -> None:
     """Take note of a worker's end: it leaves the process table, and one that never began keeps nobody from spawning."""
     process.wait()
-    with contextlib.suppress(QueueError), contextlib.closing(_native.Queue(path, name)) as queue:
-        queue._withdraw_worker(announcement)
+    with contextlib.suppress(QueueError, OSError):
+        # A file that was removed meanwhile stays removed.
+        if _native.has_queue(path):
+            with contextlib.closing(_native.Queue(path, name)) as queue:
+                queue._withdraw_worker(announcement)
+
+
+@contextlib.contextmanager
+def arriving(path: str | os.PathLike[str], name: str, announcement: str) -> Iterator[None]:
+    """In the worker that was announced: nobody else is spawned while it imports what it needs, and lives."""
+    with contextlib.ExitStack() as here:
+        if _native.has_queue(path):
+            queue = here.enter_context(contextlib.closing(_native.Queue(path, name)))
+            queue._confirm_worker(announcement, IMPORTING)
+        yield
 
 
 def check_spawn(queue: _native.Queue, handler: str) -> None:

@@ -658,6 +658,12 @@ impl Queue {
         Ok(py.native(|| self.core.announce_worker(ttl_ms))?)
     }
 
+    #[pyo3(signature = (announcement, seconds, /))]
+    fn _confirm_worker(&self, py: Python<'_>, announcement: &str, seconds: f64) -> PyResult<bool> {
+        let ttl_ms = crate::clock::millis("seconds", seconds)?;
+        Ok(py.native(|| self.core.confirm_worker(announcement, ttl_ms))?)
+    }
+
     #[pyo3(signature = (announcement, /))]
     fn _withdraw_worker(&self, py: Python<'_>, announcement: &str) -> PyResult<bool> {
         Ok(py.native(|| self.core.withdraw_worker(announcement))?)

@@ -72,6 +72,21 @@ impl Queue {
         })
     }
 
+    /// The announced worker has come, and may take its time before it begins: it stays on its way for as long as it
+    /// lives, at most for this. Says whether the word still stood.
+    pub fn confirm_worker(&self, name: &str, ttl_ms: i64) -> Result<bool> {
+        let sign = self.session()?.database.sign_of_life();
+        self.write_lightly(|tx| {
+            let key = self.announcement_key();
+            let stands = tx.setting(&key)?.is_some_and(|stored| stored.contains(name));
+            if stands {
+                let holder = sign.as_ref().map(|sign| sign.number);
+                tx.set_setting(&key, &Record::new(name, ttl_ms, holder, tx.now()).render())?;
+            }
+            Ok(stands)
+        })
+    }
+
     /// Takes that word back. Says whether it still stood.
     pub fn withdraw_worker(&self, name: &str) -> Result<bool> {
         self.write_lightly(|tx| {

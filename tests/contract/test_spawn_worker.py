@@ -1,15 +1,19 @@
 """spawn_worker: a detached process that exists only while there is work."""
 
+import asyncio
 import os
+import signal
 import sqlite3
 import stat
 import subprocess
 import sys
+import sysconfig
+import threading
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from membox_queue import NewItem, Queue, Rate, Retry
+from membox_queue import AsyncQueue, NewItem, Queue, Rate, Retry
 from membox_queue.worker import LOG_BYTES
 
 HANDLERS = """
@@ -37,6 +41,9 @@ def later(item):
 
 def failing(item):
     raise LookupError(item.content)
+
+def surroundings(item):
+    return {"path": sys.path, "handed on": os.environ["PYTHONPATH"].split(os.pathsep)}
 
 number = 5
 
@@ -134,6 +141,84 @@ def test_a_worker_that_never_arrives_is_replaced_after_a_while(queue, clock):
     clock.advance(10)
     assert queue.spawn_worker("spawned_handlers:where")
     assert result(queue, 1)["pid"]
+
+
+SLOW_IMPORT = """
+import os, time
+from pathlib import Path
+here = Path(__file__).parent
+(here / "importing").write_text(str(os.getpid()))
+while not (here / "gate").exists():
+    time.sleep(0.005)
+
+def handler(item):
+    return os.getpid()
+"""
+
+
+def test_a_worker_that_takes_long_to_import_its_handler_keeps_others_away_while_it_lives(
+    queue, tmp_path, clock, until, gone
+):
+    (tmp_path / "slow_to_import.py").write_text(SLOW_IMPORT)
+    importing = tmp_path / "importing"
+    qid = queue.enqueue("x")
+
+    def began():
+        until(lambda: importing.exists() and importing.read_text())
+        pid = int(importing.read_text())
+        importing.unlink()
+        return pid
+
+    assert queue.spawn_worker("slow_to_import:handler")
+    first = began()
+    clock.advance(60)
+    assert not queue.spawn_worker("slow_to_import:handler")
+    os.kill(first, signal.SIGKILL)
+    until(lambda: queue.spawn_worker("slow_to_import:handler"))
+    second = began()
+    (tmp_path / "gate").touch()
+    assert result(queue, qid) == second
+    gone()
+
+
+def test_a_worker_finds_the_modules_of_its_spawner_and_no_others(queue, tmp_path, monkeypatch, gone):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "typer.py").write_text("raise RuntimeError('not the one that was meant')")
+    monkeypatch.chdir(elsewhere)
+    found = result(queue, queue.enqueue("x", spawn="spawned_handlers:surroundings"))
+    assert set(found["path"]) == {entry for entry in sys.path if entry}
+    # A handler may run other interpreters, which have libraries of their own.
+    assert not {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")} & set(found["handed on"])
+    gone()
+
+
+def test_a_file_that_was_removed_while_its_worker_lived_stays_removed(path, tmp_path, until):
+    (tmp_path / "slow_to_import.py").write_text(SLOW_IMPORT)
+    with Queue(path) as queue:
+        queue.enqueue("x", spawn="slow_to_import:handler")
+    until(lambda: (tmp_path / "importing").exists())
+    for file in tmp_path.glob("memory.db*"):
+        file.unlink()
+    (tmp_path / "gate").touch()
+    until(lambda: not any(thread.name == "membox-queue-spawned" for thread in threading.enumerate()))
+    assert list(tmp_path.glob("memory.db*")) == []
+
+
+@pytest.mark.parametrize("verb", ["enqueue_file", "spawn_worker"])
+def test_asyncio_spawns_as_well(queue, path, tmp_path, gone, verb):
+    (tmp_path / "note.md").write_text("x")
+
+    async def main():
+        async with AsyncQueue(path) as aqueue:
+            if verb == "enqueue_file":
+                return await aqueue.enqueue_file(tmp_path / "note.md", spawn="spawned_handlers:where")
+            qid = await aqueue.enqueue("x")
+            assert await aqueue.spawn_worker("spawned_handlers:where")
+            return qid
+
+    assert result(queue, asyncio.run(main()))["pid"] != os.getpid()
+    gone()
 
 
 @pytest.mark.parametrize("verb", ["enqueue", "enqueue_many", "enqueue_file"])

@@ -19,7 +19,7 @@ from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name,
 from membox_queue.cli.spans import seconds
 from membox_queue.drain import DrainReport
 from membox_queue.queue import Queue
-from membox_queue.worker import decoded, load_handler, place_of
+from membox_queue.worker import arriving, decoded, load_handler, place_of
 
 
 def process(
@@ -38,12 +38,16 @@ def process(
     ] = 0.0,
     as_json: AsJson = False,
     settings: Annotated[str, typer.Option(hidden=True, help="Options of the queue, as JSON.")] = "{}",
+    announced: Annotated[str | None, typer.Option(hidden=True, help="What this worker was announced as.")] = None,
 ) -> None:
     """Handle what is due, then leave; with --watch, stay and wait for more."""
     # A log is to tell what failed and why; beside a live bar, which tells that itself, it would be noise.
     level = logging.WARNING if sys.stderr.isatty() else logging.INFO
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=level, stream=PresentStderr())
-    find_handlers_here()
+    if announced is None:
+        find_handlers_here()
+    else:
+        context.with_resource(arriving(db, queue, announced))
     function = loaded(handler)
     file, name, known = place_of(function, said(context, "db", db), said(context, "queue", queue))
     options = {**known, **decoded(json.loads(settings))}
