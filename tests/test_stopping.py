@@ -578,3 +578,67 @@ def test_a_queue_closed_under_its_loop_ends_it(path):
     queue.close()
     thread.join(30)
     assert failures == ["QueueClosedError"]
+
+
+IN_ASYNCIO = """
+import asyncio, signal, sys, time
+from pathlib import Path
+from membox_queue import AsyncQueue
+
+path, verb, kind, gate = sys.argv[1:]
+
+async def coroutine(item):
+    print("handling", flush=True)
+    while not Path(gate).exists():
+        await asyncio.sleep(0.005)
+
+def plain(item):
+    print("handling", flush=True)
+    while not Path(gate).exists():
+        time.sleep(0.005)
+
+async def main():
+    async with AsyncQueue(path) as queue:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, queue.stop)
+        try:
+            print(await getattr(queue, verb)({"coroutine": coroutine, "plain": plain}[kind], concurrency=2), flush=True)
+        except asyncio.CancelledError:
+            print("in process:", (await queue.counts())["processing"], flush=True)
+            raise
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def in_asyncio(path, queue, start, tmp_path):
+    def in_asyncio(verb, kind):
+        queue.enqueue_many(range(ITEMS))
+        gate = tmp_path / "gate"
+        return Loop(start(IN_ASYNCIO, path, verb, kind, gate, stderr=subprocess.PIPE), gate, 2)
+
+    return in_asyncio
+
+
+@pytest.mark.parametrize("kind", ["coroutine", "plain"])
+@pytest.mark.parametrize("verb", ["drain", "work"])
+def test_ctrl_c_in_asyncio_gives_everything_back_and_ends_the_program(queue, in_asyncio, verb, kind):
+    loop = in_asyncio(verb, kind)
+    loop.process.send_signal(signal.SIGINT)
+    # The gate stays shut: also a plain handler, which nobody can end, keeps nobody from leaving.
+    said, complained, code = loop.ends()
+    assert said == ["in process: 0"]
+    assert complained.rstrip().endswith("KeyboardInterrupt")
+    assert code == -signal.SIGINT
+    untouched(queue, ITEMS)
+
+
+@pytest.mark.parametrize("kind", ["coroutine", "plain"])
+def test_a_signal_handler_of_the_event_loop_may_stop_a_loop(queue, in_asyncio, kind):
+    loop = in_asyncio("work", kind)
+    loop.process.send_signal(signal.SIGTERM)
+    loop.gate.touch()
+    said, complained, code = loop.ends()
+    done = queue.counts()["done"]
+    assert (said[-1], complained, code) == (str(DrainReport(done=done, stopped=True)), "", 0)
+    untouched(queue, ITEMS - done)
