@@ -95,7 +95,7 @@ class Worker:
             self.thread = threading.Thread(target=self._keep, args=(shift,), name="membox-queue-worker", daemon=True)
             self.thread.start()
         shift.begun.wait()
-        if shift.stopping is None:
+        if shift.stopping is None and isinstance(self.outcome, BaseException):
             self.stop()
 
     def stop(self) -> DrainReport | None:
