@@ -57,7 +57,6 @@ INDEXES = {
     "groups": ["PRIMARY KEY"],
     "group_counts": ["PRIMARY KEY"],
     "groups_moved": ["PRIMARY KEY"],
-    "purge": ["ingest_queue_finished"],
     "purge_between": ["INTEGER PRIMARY KEY"],
     "id_ahead": ["INTEGER PRIMARY KEY"],
     "retry": ["INTEGER PRIMARY KEY", "ingest_queue_key"],

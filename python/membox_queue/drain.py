@@ -271,8 +271,9 @@ class Shift:
             leaving.add_note(f"membox_queue could not record it: {failure}")
 
     def log_failure(self, item: _native.Item, raised: BaseException) -> None:
-        """Log what a handler raised: a warning, if nobody is told of it otherwise. What it asked for is no error, but may
-        have one as its cause.
+        """Log what a handler raised: a warning, if nobody is told of it otherwise.
+
+        What it asked for is no error, but may have one as its cause.
         """
         if isinstance(raised, RetryLater | GiveUp):
             asked = "put off" if isinstance(raised, RetryLater) else "given up"

@@ -163,20 +163,6 @@ def test_an_item_whose_handler_always_leaves_the_program_comes_to_rest_as_failed
     assert (queue.get(2).status, queue.get(2).retries) == ("done", 0)
 
 
-class PanicException(BaseException):
-    """What a handler sees when an extension written in Rust panics."""
-
-    __module__ = "pyo3_runtime"
-
-
-@pytest.mark.parametrize("concurrency", [1, 2])
-def test_the_panic_of_a_rust_extension_is_a_failure_like_any_other(queue, concurrency):
-    queue.enqueue_many(["a", "b"])
-    report = queue.drain(raising(PanicException("index out of bounds")), concurrency=concurrency)
-    assert report == DrainReport(failed=2)
-    assert queue.get(1).error == "PanicException: index out of bounds"
-
-
 def test_an_interrupt_gives_the_item_back_uncounted_and_propagates(queue):
     queue.enqueue_many(["a", "b"])
     with pytest.raises(KeyboardInterrupt):
