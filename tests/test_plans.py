@@ -16,7 +16,7 @@ INDEXES = {
     "next": ["ingest_queue_ready"],
     "next_in_group": ["ingest_queue_front"],
     "next_group": ["ingest_queue_heads", "ingest_queue_working"],
-    "free_group": ["ingest_queue_front", "ingest_queue_working"],
+    "next_free_in_group": ["ingest_queue_front", "ingest_queue_working"],
     "next_batch": ["ingest_queue_ready", "ingest_queue_working"],
     "next_beside": ["ingest_queue_front", "INTEGER PRIMARY KEY"],
     "next_free_in_group": ["ingest_queue_front", "ingest_queue_working"],
@@ -68,6 +68,7 @@ INDEXES = {
 # Statements for which a long table, or sorting, is no matter.
 SLOW = {
     "columns": "asks about the schema",
+    "history": "sorts the few attempts of one item that are kept",
     "kind_of": "asks about the schema",
     "queues": "has a row for each queue",
     "running": "sorts what is in work, which is never much",

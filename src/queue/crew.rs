@@ -314,7 +314,8 @@ impl Crew {
         faults::before(touched(!endings.is_empty(), may_take))?;
         let recorded = queue.transact(flush, |tx| {
             let outcome = self.record(tx, queue, endings)?;
-            if !may_take {
+            // It may have waited long for its turn to write: what was given back meanwhile is not for a crew that stops.
+            if !may_take || self.stopping.load(Ordering::SeqCst) {
                 return Ok((Found::Nothing, outcome));
             }
             if self.plan.exclusive {

@@ -69,7 +69,7 @@ def test_the_demo_loses_nothing(demo):
 
 
 def test_every_command_has_an_example():
-    names = [command.name or command.callback.__name__ for command in app.registered_commands]
+    names = [command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands]
     for name in [*names, *(f"schedule {verb}" for verb in ("list", "add", "remove"))]:
         assert any(f"membox-queue {name}" in line for line in SHELL), name
 

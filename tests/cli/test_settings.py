@@ -29,7 +29,7 @@ def test_settings_are_stored_for_those_who_run_and_forgotten(run, call, queue):
     assert (queue.options["lease"], queue.options["retry"]) == (300, Retry(max=4, base=2))
     assert (queue.options["keep_content"], queue.options["group_limit"]) == (False, 3)
     seen = json.loads(call("configure", "retry=", "group-limit=", "rate=60/1m", "--json").out)
-    assert (seen["retry"], seen["group_limit"], seen["rate"]) == (None, None, {"count": 60, "per": 60.0})
+    assert (seen["retry"], seen["group_limit"], seen["rate"]) == (None, 1, {"count": 60, "per": 60.0})
     assert queue.options["retry"] is None
 
 

@@ -108,8 +108,11 @@ def test_a_plan_that_makes_no_sense_is_refused(queue, loop, plan, error, words):
     assert queue.counts()["pending"] == 1
 
 
-@pytest.mark.parametrize("option", ["linger", "exclusive", "retry_failed"])
-@pytest.mark.parametrize("loop", [work, asynchronously, in_a_thread])
+@pytest.mark.parametrize(
+    ("loop", "option"),
+    [(loop, option) for loop in (work, asynchronously) for option in ("linger", "exclusive", "retry_failed")]
+    + [(in_a_thread, "exclusive")],
+)
 def test_what_only_a_drain_knows_is_refused_by_the_loops_that_stay(queue, loop, option):
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'"):
         loop(queue, lambda item: None, **{option: 1})

@@ -790,7 +790,7 @@ class TestWorker:
         one = worker({"ingest": handler})
         with pytest.raises(TypeError, match="AsyncQueue"):
             one.start()
-        with pytest.raises(ValueError, match="concurrency must be at least 1"):
+        with pytest.raises(ValueError, match="concurrency must be between 1 and"):
             worker({"ingest": nothing}, concurrency=0).start()
         assert one.stop() is None
 

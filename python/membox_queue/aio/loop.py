@@ -129,7 +129,10 @@ class Loop:
                     return raised, result
                 call = called(lambda result: result, result)
             # A task of its own: what it sets in context variables, and whom it cancels, is not the slot's.
-            return None, await asyncio.create_task(call)
+            leaving, result = await asyncio.create_task(call)
+            if leaving is not None:
+                raise leaving
+            return None, result
         except asyncio.CancelledError as error:
             slot = asyncio.current_task()
             if slot is None or slot.cancelling() > 0:
@@ -184,10 +187,16 @@ def outcome_of(handler: Handler, argument: Any) -> tuple[BaseException | None, A
         return error, None
 
 
-async def called(handler: Handler, argument: Any) -> Any:
-    """Call a handler, and await what it returns if that is to be awaited."""
-    result = handler(argument)
-    return await result if inspect.isawaitable(result) else result
+async def called(handler: Handler, argument: Any) -> tuple[SystemExit | None, Any]:
+    """Call a handler, and await what it returns if that is to be awaited.
+
+    A SystemExit is told as a value: a task that lets one through ends the event loop before anything is recorded.
+    """
+    try:
+        result = handler(argument)
+        return None, await result if inspect.isawaitable(result) else result
+    except SystemExit as leaving:
+        return leaving, None
 
 
 async def until_ended(running: set[asyncio.Task[Any]], end: asyncio.Event, limit: float | None) -> None:

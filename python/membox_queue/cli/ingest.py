@@ -104,7 +104,8 @@ def named(ids: list[int]) -> str:
 
 def finish(queue: Queue, handler: Any, ids: list[int], as_json: bool) -> None:
     """Handle what is due, and say what became of the items."""
-    if loop(queue, handler, stays=False, progress=not as_json).refused:
+    # What a handler raises is told at the end, item by item.
+    if loop(queue, handler, stays=False, progress=not as_json, on_error=lambda *_: None).refused:
         # Another worker is at it: it has yet to look for the last time.
         for id in ids:
             queue.wait(id)
