@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import inspect
 import os
+import pickle
 import threading
 import time
 from datetime import timedelta
@@ -324,6 +325,52 @@ def test_what_ends_a_claim_is_carried_out_although_it_is_cancelled(path, queue, 
     assert queue.get(1).status == "done"
 
 
-def test_its_name_is_told(path):
-    queue = AsyncQueue(path, "emails")
+def test_its_name_is_told_and_it_can_be_sent_to_another_process(path):
+    queue = AsyncQueue(path, "emails", max_retries=7)
     assert repr(queue) == f"<AsyncQueue 'emails' in {os.fspath(path)!r}>"
+    again = pickle.loads(pickle.dumps(queue))
+    assert (again.path, again.name, again._given) == (queue.path, "emails", {"max_retries": 7})
+    with pytest.raises(TypeError, match="in-memory"):
+        pickle.dumps(AsyncQueue(":memory:"))
+
+
+@pytest.mark.parametrize("kind", ["coroutine", "plain"])
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_a_handler_that_ends_the_program_gives_its_item_back_uncounted(path, queue, kind, error):
+    def plain(item):
+        raise error
+
+    async def coroutine(item):
+        raise error
+
+    async def main():
+        async with AsyncQueue(path) as aqueue:
+            await aqueue.drain({"coroutine": coroutine, "plain": plain}[kind], concurrency=2)
+
+    queue.enqueue("x")
+    with pytest.raises(error):
+        asyncio.run(main())
+    assert (queue.get(1).status, queue.get(1).retries) == ("pending", 0)
+    assert not queue.worker_is_alive()
+
+
+def test_a_loop_that_could_not_give_everything_back_is_over_all_the_same(path, queue, writer):
+    async def main():
+        async with AsyncQueue(path, busy_timeout=0.05) as aqueue:
+            began = asyncio.Event()
+
+            async def handler(item):
+                began.set()
+                await asyncio.Event().wait()
+
+            task = asyncio.create_task(aqueue.work(handler))
+            await began.wait()
+            let_go = await asyncio.to_thread(writer)
+            closing = asyncio.create_task(aqueue.close())
+            with pytest.raises(QueueBusyError):
+                await asyncio.wait_for(task, 20)
+            await asyncio.to_thread(let_go)
+            await asyncio.wait_for(closing, 20)
+
+    queue.enqueue("x")
+    asyncio.run(main())

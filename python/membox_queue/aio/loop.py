@@ -78,9 +78,12 @@ class Loop:
                 if shift.crew is not None:
                     shift.is_closing, shift.was_stopped = True, shift.working.stopped
                     await outlast(self.give_back(slots))
-                self.threads.close()
-                self.ended.set_result(None)
         return shift.report()
+
+    def end(self) -> None:
+        """Let the threads go, and whoever waits for the end."""
+        self.threads.close()
+        self.ended.set_result(None)
 
     async def give_back(self, slots: list[asyncio.Task[None]]) -> None:
         """Let the slots come to rest, then give back what they held."""

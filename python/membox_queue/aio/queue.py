@@ -398,6 +398,12 @@ class AsyncQueue(Generic[C]):
     ) -> None:
         await self.close()
 
+    def __reduce__(self) -> tuple[Callable[[], AsyncQueue[Any]], tuple[()]]:
+        if self.path is None:
+            raise TypeError("an in-memory queue lives in one process and cannot be pickled; use a file")
+        opened = functools.partial(self.__class__, self.path, self.name, **self._options)
+        return (opened if self.type is None else functools.partial(opened, type=self.type)), ()
+
     def __repr__(self) -> str:
         state = " (closed)" if self._is_closed else ""
         return f"<AsyncQueue {self.name!r} in {os.fspath(self._path)!r}{state}>"
@@ -511,6 +517,7 @@ class AsyncQueue(Generic[C]):
             return await loop.run()
         finally:
             self._loops.discard(loop)
+            loop.end()
 
 
 def give_back(queue: Queue[Any], items: list[_native.Item[Any]]) -> None:
