@@ -101,7 +101,7 @@ impl Queue {
             durability,
             patience: busy_timeout.map_or(Ok(standard.patience), |limit| patience("busy_timeout", limit))?,
             interrupted: super::signals::interrupted,
-            worker: text("worker", worker)?,
+            worker: worker_name(worker)?,
             clock: CLOCK.clone(),
         };
         Ok(Self { core: py.native(|| queue::Queue::open(&path, options))?, shape: PyOnceLock::new() })
@@ -946,6 +946,16 @@ fn patience(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
 
 fn ttl_ms(ttl: Arg) -> PyResult<i64> {
     ttl.map_or(Ok(crate::lease::DEFAULT_TTL_MS), |ttl| lease_ms("ttl", ttl))
+}
+
+/// Who holds claims, for people to read.
+fn worker_name(worker: Arg) -> PyResult<Option<String>> {
+    match text("worker", worker)? {
+        Some(name) if name.trim().is_empty() => {
+            Err(PyValueError::new_err("worker must not be empty; leave it out for host and process"))
+        }
+        name => Ok(name),
+    }
 }
 
 /// Says which element of a batch an error is about.

@@ -106,6 +106,8 @@ def test_a_busy_timeout_without_end_is_accepted(path):
         {"max_bytes": 2**40},
         {"busy_timeout": -1},
         {"busy_timeout": math.nan},
+        {"worker": ""},
+        {"worker": " "},
     ],
 )
 def test_a_value_that_cannot_be_meant_is_refused_and_no_file_is_made(path, options):
