@@ -19,7 +19,6 @@ INDEXES = {
     "next_free_in_group": ["ingest_queue_front", "ingest_queue_working"],
     "next_batch": ["ingest_queue_ready", "ingest_queue_working"],
     "next_beside": ["ingest_queue_front", "INTEGER PRIMARY KEY"],
-    "next_free_in_group": ["ingest_queue_front", "ingest_queue_working"],
     "next_of_batch": ["ingest_queue_group"],
     "rest_of_batch": ["ingest_queue_working"],
     "claim": ["INTEGER PRIMARY KEY"],
