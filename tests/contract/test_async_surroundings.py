@@ -335,8 +335,8 @@ def test_its_name_is_told_and_it_can_be_sent_to_another_process(path):
 
 
 @pytest.mark.parametrize("kind", ["coroutine", "plain"])
-@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
-def test_a_handler_that_ends_the_program_gives_its_item_back_uncounted(path, queue, kind, error):
+@pytest.mark.parametrize(("error", "counted"), [(SystemExit, 1), (KeyboardInterrupt, 0)])
+def test_a_handler_that_ends_the_program_gives_its_item_back(path, queue, kind, error, counted):
     def plain(item):
         raise error
 
@@ -350,7 +350,7 @@ def test_a_handler_that_ends_the_program_gives_its_item_back_uncounted(path, que
     queue.enqueue("x")
     with pytest.raises(error):
         asyncio.run(main())
-    assert (queue.get(1).status, queue.get(1).retries) == ("pending", 0)
+    assert (queue.get(1).status, queue.get(1).retries) == ("pending", counted)
     assert not queue.worker_is_alive()
 
 
