@@ -1,6 +1,7 @@
 """AsyncQueue among event loops, threads, forks and tasks: none of them is taken for granted."""
 
 import asyncio
+import contextlib
 import contextvars
 import inspect
 import os
@@ -132,6 +133,30 @@ asyncio.run(queue.enqueue("parent"))
 """
     assert start(program, path).communicate(timeout=30)[0] == "0\n"
     assert [item.content for item in queue.items()] == ["parent", "child", "parent"]
+
+
+def test_a_crowd_of_waits_leaves_neither_threads_nor_bells_behind(path, until):
+    def bells():
+        found = []
+        for name in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                found.append(os.readlink(f"/proc/self/fd/{name}"))
+        return sum("eventfd" in link for link in found)
+
+    async def main():
+        async with AsyncQueue(path) as aqueue:
+            id = await aqueue.enqueue("x")
+            before = threading.active_count()
+            waiting = [asyncio.create_task(aqueue.wait(id)) for _ in range(150)]
+            while bells() < 150:
+                await asyncio.sleep(0.005)
+            await aqueue.drain(nothing)
+            await asyncio.gather(*waiting)
+            # Some threads are kept for the next.
+            await asyncio.to_thread(until, lambda: threading.active_count() < before + 100)
+            assert bells() == 0
+
+    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 # Closing.

@@ -48,7 +48,7 @@ class AsyncLock:
             self._lock = await self._queue._call(Queue.lock, self.name, ttl=self._ttl, wait=self._wait)
         lock = self._lock
         try:
-            return await self._queue._interruptible(self._queue._waits, _native.Token(), lambda: how(lock))
+            return await self._queue._interruptible(_native.Token(), lambda: how(lock), waits=True)
         except asyncio.CancelledError:
             with contextlib.suppress(QueueError):
                 await outlast(self._queue._run_in_thread(lock.release))

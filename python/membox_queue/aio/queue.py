@@ -17,6 +17,7 @@ from membox_queue.aio.item import AsyncItem, plain
 from membox_queue.aio.items import Items
 from membox_queue.aio.lock import AsyncLock
 from membox_queue.aio.loop import Loop
+from membox_queue.aio.threads import Threads
 from membox_queue.aio.waiting import outlast, settled
 from membox_queue.errors import QueueClosedError, QueueError
 from membox_queue.options import DrainOptions, WorkOptions
@@ -50,9 +51,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 THREADS = 32
-"""Verbs of one queue that may be under way at once."""
-WAITS = 4096
-"""Waits of one queue that may be under way at once."""
+"""Verbs of one queue that may be under way at once, but for waits."""
 
 
 def verb(
@@ -133,7 +132,7 @@ class AsyncQueue(Generic[C]):
         self._opening = threading.Lock()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="membox-queue-async")
         # Those who wait do not keep the others from their turn.
-        self._waits = ThreadPoolExecutor(WAITS, thread_name_prefix="membox-queue-wait")
+        self._waits = Threads("membox-queue-wait")
         self._loops: set[Loop] = set()
         self._left: deque[_native.Item[Any]] = deque()
         self._returning: set[Future[None]] = set()
@@ -284,7 +283,7 @@ class AsyncQueue(Generic[C]):
         """Wait for an item to end, and return it. Raises TimeoutError."""
         token = _native.Token()
         queue = await self._opened()
-        return await self._interruptible(self._waits, token, functools.partial(queue._wait_for, id, timeout, token))
+        return await self._interruptible(token, functools.partial(queue._wait_for, id, timeout, token), waits=True)
 
     def __aiter__(self) -> Items[C]:
         """Claim for ever; each item is renewed until `async with item:` ends it, and given back if nothing did."""
@@ -387,7 +386,7 @@ class AsyncQueue(Generic[C]):
         if self._queue is not None:
             await settled(asyncio.get_running_loop().run_in_executor(self._threads, self._queue.close))
         self._threads.shutdown(wait=False)
-        self._waits.shutdown(wait=False)
+        self._waits.close()
 
     async def __aenter__(self) -> Self:
         await self._opened()
@@ -427,26 +426,25 @@ class AsyncQueue(Generic[C]):
         queue = await self._opened()
         given = [plain(argument) for argument in arguments]
         named = {name: plain(value) for name, value in options.items()}
-        threads = self._waits if options.get("wait") else self._threads
-        return await self._interruptible(threads, _native.Token(), functools.partial(method, queue, *given, **named))
+        call = functools.partial(method, queue, *given, **named)
+        return await self._interruptible(_native.Token(), call, waits=bool(options.get("wait")))
 
     async def _run_in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """Call something short; when we are cancelled meanwhile, what it does is done before that is told."""
-        return await settled(self._submit(self._threads, function, *arguments))
+        return await settled(self._submit(function, *arguments))
 
-    def _submit(self, threads: ThreadPoolExecutor, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
+    def _submit(self, function: Callable[..., T], *arguments: Any, waits: bool = False) -> asyncio.Future[T]:
         if self._is_closed:
             raise QueueClosedError("this queue is closed; open a new AsyncQueue to go on")
-        if self._begin_in_child():
-            threads = self._threads
-        return asyncio.get_running_loop().run_in_executor(threads, function, *arguments)
+        self._begin_in_child()
+        if waits:
+            return self._waits.call(function, *arguments)
+        return asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
-    def _begin_in_child(self) -> bool:
+    def _begin_in_child(self) -> None:
         """A forked child has none of its parent's threads."""
-        is_child = self._process != os.getpid()
-        if is_child:
+        if self._process != os.getpid():
             self._begin()
-        return is_child
 
     def _leave(self, item: AsyncItem[Any], events: asyncio.AbstractEventLoop) -> None:
         """Give back what a loop left behind; from any thread, in the middle of anything."""
@@ -485,7 +483,7 @@ class AsyncQueue(Generic[C]):
         queue = await self._opened()
         token = _native.Token()
         claim = functools.partial(queue._claim, limit, kind, wait, lease, group, worker, token)
-        claiming = self._submit(self._waits if wait else self._threads, token.call, claim)
+        claiming = self._submit(token.call, claim, waits=bool(wait))
         try:
             items = await asyncio.shield(claiming)
         except asyncio.CancelledError:
@@ -496,9 +494,9 @@ class AsyncQueue(Generic[C]):
             raise
         return [AsyncItem(item, self._run_in_thread) for item in items]
 
-    async def _interruptible(self, threads: ThreadPoolExecutor, token: _native.Token, call: Callable[[], T]) -> T:
+    async def _interruptible(self, token: _native.Token, call: Callable[[], T], *, waits: bool) -> T:
         """Call something that may take long and can be ended by its token."""
-        waiting = self._submit(threads, token.call, call)
+        waiting = self._submit(token.call, call, waits=waits)
         try:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import functools
 import threading
@@ -16,31 +17,37 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+IDLE = 32
+"""How many threads are kept for the next calls."""
+
 
 class Threads:
-    """As many threads as calls are under way; each waits for the next call until `close`.
+    """As many threads as calls are under way, and a few that wait for the next; from any event loop.
 
     They are daemons so that a handler that never returns cannot keep the interpreter from exiting.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.events = asyncio.get_running_loop()
         self.idle: list[SimpleQueue[Call | None]] = []
         self.is_closed = False
 
     def call(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
         """Call something in a thread. Who gives the answer up does not end the call."""
-        answer: asyncio.Future[T] = self.events.create_future()
-        desk = self.idle.pop() if self.idle else self.hire()
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        try:
+            desk = self.idle.pop()
+        except IndexError:
+            desk = self.hire()
         desk.put((functools.partial(contextvars.copy_context().run, function, *arguments), answer))
         return answer
 
     def close(self) -> None:
         """Let the threads go, each when its call has ended."""
         self.is_closed = True
-        while self.idle:
-            self.idle.pop().put(None)
+        with contextlib.suppress(IndexError):
+            while True:
+                self.idle.pop().put(None)
 
     def hire(self) -> SimpleQueue[Call | None]:
         """Start one more thread."""
@@ -58,7 +65,7 @@ class Threads:
             except BaseException as raised:
                 error = raised
             try:
-                self.events.call_soon_threadsafe(self.tell, desk, answer, value, error)
+                answer.get_loop().call_soon_threadsafe(self.tell, desk, answer, value, error)
             except RuntimeError:
                 # The event loop is closed, and nobody is left to be told.
                 return
@@ -68,7 +75,7 @@ class Threads:
         self, desk: SimpleQueue[Call | None], answer: asyncio.Future[Any], value: Any, error: BaseException | None
     ) -> None:
         """In the event loop: give the answer to whoever still waits for it."""
-        if self.is_closed:
+        if self.is_closed or len(self.idle) >= IDLE:
             desk.put(None)
         else:
             self.idle.append(desk)
