@@ -235,3 +235,27 @@ def test_a_fork_during_the_first_open_of_a_process_leaves_a_working_child(tmp_pa
     for number in range(15):
         command = [sys.executable, "-c", FIRST_OPEN, str(tmp_path / f"{number}.db")]
         assert subprocess.run(command, timeout=30).returncode == 0
+
+
+def test_a_process_that_may_open_no_more_files_is_told_so(path, queue, start) -> None:
+    program = """
+import os, resource, sys
+from membox_queue import Queue, StorageError
+resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60))
+opened = []
+try:
+    while True:
+        opened.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    pass
+try:
+    Queue(sys.argv[1])
+except StorageError as error:
+    print(error)
+for _ in range(10):
+    os.close(opened.pop())
+print(Queue(sys.argv[1]).enqueue("x"))
+"""
+    told, enqueued = start(program, path).communicate(timeout=30)[0].splitlines()
+    assert "ulimit -n" in told
+    assert enqueued == "1"

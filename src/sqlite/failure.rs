@@ -26,10 +26,19 @@ impl From<rusqlite::Error> for Error {
             ErrorCode::NotADatabase => {
                 Error::NotADatabase(format!("the file is not an SQLite database ({error}); it was left as it is"))
             }
+            ErrorCode::CannotOpen if is_out_of_descriptors() => Error::Storage(format!(
+                "this process has as many files open as it may ({error}); close some, or raise the limit (ulimit -n)"
+            )),
             ErrorCode::SystemIoFailure => Error::Io(error.to_string()),
             _ => Error::Storage(error.to_string()),
         }
     }
+}
+
+/// SQLite does not say why it could not open a file.
+fn is_out_of_descriptors() -> bool {
+    let tried = std::fs::File::open("/dev/null");
+    tried.is_err_and(|error| matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)))
 }
 
 impl Error {
