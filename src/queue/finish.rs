@@ -165,6 +165,8 @@ impl Queue {
         held.note_settled(settled);
         match settled {
             Settled::Released | Settled::Postponed => self.ring(),
+            // The next one of its group may come now.
+            _ if held.item.group.is_some() => self.ring(),
             Settled::Done | Settled::Failed | Settled::Cancelled => self.ring_for_ending(held.receipt().id),
             Settled::Lost => {}
         }

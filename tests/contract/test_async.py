@@ -160,6 +160,7 @@ async def test_the_verbs_do_what_they_do_in_a_queue(aqueue, path):
         assert [item.content for item in two] == ["b", "c"]
         assert await queue.release(two[1])
         assert await queue.mark_failed(two[0], LookupError("no"))
+        assert await queue.claim_group("nobody", limit=5) == []
         [third] = await queue.claim_group()
         assert await queue.mark_done_many([third]) == 1
         assert (await queue.counts())["done"] == 2

@@ -1,5 +1,8 @@
 """Groups: one at a time, in order, across processes, kept by the database itself."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+
 import pytest
 from membox_queue import NewItem, Queue, Retry, SettingsConflictError
 
@@ -219,6 +222,22 @@ def test_group_counts_tell_what_is_unfinished(queue):
         "a": {"pending": 1, "processing": 1},
         "b": {"pending": 1, "processing": 0},
     }
+
+
+def test_whoever_waits_is_woken_when_a_group_is_free_again():
+    delays = []
+    with Queue(":memory:") as queue, ThreadPoolExecutor() as threads:
+        queue.enqueue_many(NewItem(number, group="a") for number in range(6))
+        held = queue.claim()
+        for _ in range(5):
+            waiting = threads.submit(queue.claim, wait=30)
+            # Not even begun, or in the middle of a sleep of half a second.
+            wait([waiting], timeout=0.05)
+            ended = time.monotonic()
+            queue.mark_done(held)
+            held = waiting.result(30)
+            delays.append(time.monotonic() - ended)
+    assert min(delays) < 0.2
 
 
 def test_an_empty_group_is_refused(queue):
