@@ -145,10 +145,12 @@ class Delivery(RuleBasedStateMachine):
     )
     def enqueue(self, priority: int, delay: int, group: str | None, key: str | None, ceiling: int | None) -> None:
         id = self.queue.enqueue("x", priority=priority, delay=delay, group=group, key=key, max_retries=ceiling)
-        existing = [row.id for row in self.rows.values() if key is not None and row.key == key and row.unfinished]
-        if existing:
-            assert id == existing[0]
+        existing = [row for row in self.rows.values() if key is not None and row.key == key and row.unfinished]
+        if existing and not existing[0].cancelled:
+            assert id == existing[0].id
         else:
+            for row in existing:
+                row.key = None
             assert id not in self.rows
             run_at = self.now + delay * 1000 if delay else None
             self.rows[id] = Row(id, priority, run_at, group, key, CEILING if ceiling is None else ceiling)
@@ -290,13 +292,9 @@ class Delivery(RuleBasedStateMachine):
     @rule()
     def retry_failed(self) -> None:
         failed = [row for row in self.rows.values() if row.status == "failed" and not row.gave_up]
-        newest = {row.key: row.id for row in failed if row.key is not None}
-        back = [
-            row
-            for row in failed
-            if row.retries < row.ceiling
-            and (row.key is None or (newest[row.key] == row.id and not self.key_in_use(row.key)))
-        ]
+        below = [row for row in failed if row.retries < row.ceiling]
+        newest = {row.key: row.id for row in below}
+        back = [row for row in below if row.key is None or (newest[row.key] == row.id and not self.key_in_use(row.key))]
         assert self.queue.retry_failed() == len(back)
         for row in back:
             row.status, row.run_at = "pending", None

@@ -22,7 +22,7 @@ class QueueFullError(QueueError):
 
 
 class DuplicateItemError(QueueError):
-    """An unfinished item with the same key exists; `id` says which."""
+    """An item has the key already, unfinished or within its `key_ttl`; `id` says which."""
 
     def __init__(self, message: str, id: int) -> None:
         super().__init__(message, id)

@@ -15,6 +15,9 @@ impl Queue {
         // An item without a ceiling of its own has the policy's, else the queue's.
         let otherwise = self.settings().settings.allowance(0, None).ceiling();
         let ids = self.session()?.database.retriable(self.name(), max_retries, otherwise)?;
+        if ids.is_empty() {
+            return Ok(0);
+        }
         let mut steps = ids.chunks(AT_A_TIME as usize);
         self.in_steps(|tx| {
             let run_at = (delay > 0).then(|| tx.now().plus(delay));

@@ -41,6 +41,10 @@ impl Queue {
     /// Takes a lock of the file by its name; `None` while somebody holds it live.
     pub fn try_lock(&self, name: &str, ttl_ms: i64) -> Result<Option<Arc<Lock>>> {
         let key = lock_key(name)?;
+        // Those who wait ask often, and need not keep others from writing while it is held.
+        if self.lease_holder(&key)?.is_some() {
+            return Ok(None);
+        }
         let session = self.session()?;
         let hold = Hold::new(self, ttl_ms)?;
         if !self.write_lightly(|tx| self.take_lease(tx, &key, &hold))? {
@@ -65,10 +69,12 @@ impl Queue {
         Ok(released)
     }
 
-    /// Gives back what this object holds; it is about to be closed.
+    /// Gives back what this object holds; it is about to be closed. What cannot be given back now is not renewed.
     pub(super) fn unlock_all(&self) -> Result<()> {
         let held: Vec<_> = self.session()?.locks.lock().iter().filter_map(Weak::upgrade).collect();
-        held.iter().try_for_each(|lock| self.unlock(lock).map(drop))
+        let released = held.iter().try_for_each(|lock| self.unlock(lock).map(drop));
+        held.iter().for_each(|lock| drop(lock.beat.lock().take()));
+        released
     }
 
     /// Who holds a lock live.

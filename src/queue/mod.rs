@@ -186,7 +186,8 @@ impl Queue {
     pub fn close(&self) -> Result<()> {
         let released = match &*self.session.load() {
             Some(session) if session.generation == sqlite::generation() => {
-                self.release_worker_lease().and_then(|_| self.unlock_all())
+                let locks = self.unlock_all();
+                self.release_worker_lease().and(locks)
             }
             _ => Ok(()),
         };
