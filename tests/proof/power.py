@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NAME = "memory.db"
+LONGEST_WAY = 5_000
+"""Items that are put at most until the log is started anew."""
 # A mark is the number of a step, twice; one more when the step has been acknowledged.
 MADE, BEGUN = -1, 0
 
@@ -360,6 +362,12 @@ def creation(disk: Disk, folder: Path, cutter: Cutter, options: dict[str, Any]) 
     cutter.cut(follow(disk, folder, (), "full"), None)
 
 
+def log_number(path: Path) -> bytes:
+    """How often the log of a file has been started anew, as its header counts it."""
+    with open(f"{path}-wal", "rb") as log:
+        return log.read(16)[12:]
+
+
 def threads(disk: Disk, folder: Path, cutter: Cutter, options: dict[str, Any]) -> None:
     """Threads share commits on small pages, so that the log is folded beside them and starts anew; ends are cut."""
     count, each = options.get("threads", 4), options.get("each", 40)
@@ -371,23 +379,32 @@ def threads(disk: Disk, folder: Path, cutter: Cutter, options: dict[str, Any]) -
             connection.executescript("PRAGMA page_size = 512; CREATE TABLE app (x)")
             connection.close()
             with Queue(path, durability=options.get("durability", "full")) as queue:
+                begun = log_number(path)
+
+                def put_one(name: str) -> None:
+                    content = f"{name} {'x' * 1500}"
+                    qid = queue.enqueue(content)
+                    items[qid] = content
+                    disk.mark(qid)
 
                 def put(number: int) -> None:
                     for turn in range(each):
-                        content = f"{number}-{turn} {'x' * 1500}"
-                        qid = queue.enqueue(content)
-                        items[qid] = content
-                        disk.mark(qid)
+                        put_one(f"{number}-{turn}")
 
                 running = [threading.Thread(target=put, args=(number,)) for number in range(count)]
                 for thread in running:
                     thread.start()
                 for thread in running:
                     thread.join()
+                # It is folded by a thread of its own, which has its own pace.
+                for more in range(LONGEST_WAY):
+                    if log_number(path) != begun:
+                        break
+                    put_one(f"more-{more}")
                 disk.record(-1)
 
         changes = record(disk, folder, program)
-        assert len(items) == count * each
+        assert len(items) >= count * each
         logs = {change.file for change in changes if change.what == "C" and change.name.endswith("-wal")}
         cutter.report.restarts += (
             sum(change.what == "W" and change.file in logs and change.offset == 0 for change in changes) - 1
