@@ -1,6 +1,7 @@
 """What the tests share: a path, an open queue, a clock that stands still, SQL and programs in other processes."""
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +12,10 @@ from membox_queue import Queue, _native
 
 settings.register_profile("suite", deadline=None, database=None, derandomize=True)
 settings.load_profile("suite")
+
+# A shell that runs the tests in the background lets them ignore Ctrl-C, and every program that they start with them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 RUN_SQL = """
 import json, sqlite3, sys
