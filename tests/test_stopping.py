@@ -250,7 +250,7 @@ inner.enqueue("x")
 def handler(item):
     if sys.argv[2] == "stop":
         outer.stop()
-    print("handling", flush=True)
+    print("handling\\n", end="", flush=True)
     while True:
         time.sleep(0.01)
 def middle(item):
@@ -588,12 +588,12 @@ from membox_queue import AsyncQueue
 path, verb, kind, gate = sys.argv[1:]
 
 async def coroutine(item):
-    print("handling", flush=True)
+    print("handling\\n", end="", flush=True)
     while not Path(gate).exists():
         await asyncio.sleep(0.005)
 
 def plain(item):
-    print("handling", flush=True)
+    print("handling\\n", end="", flush=True)
     while not Path(gate).exists():
         time.sleep(0.005)
 
