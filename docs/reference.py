@@ -34,7 +34,7 @@ VERBS = {
         "running",
     ),
     "Waiting": ("wait",),
-    "Bringing back": ("retry_failed", "retry", "replay", "run_now", "run_later"),
+    "Bringing back": ("retry_failed", "retry", "retry_all", "replay", "run_now", "run_later"),
     "Cancelling and removing": ("cancel", "delete", "purge", "prune"),
     "Pausing": ("pause", "resume", "paused"),
     "Schedules": ("schedule", "schedules", "unschedule"),

@@ -299,6 +299,18 @@ class Delivery(RuleBasedStateMachine):
         for row in back:
             row.status, row.run_at = "pending", None
 
+    @rule(delay=st.sampled_from([0, 20]))
+    def retry_all(self, delay: int) -> None:
+        failed = [row for row in self.rows.values() if row.status == "failed"]
+        newest = {row.key: row.id for row in failed}
+        back = [
+            row for row in failed if row.key is None or (newest[row.key] == row.id and not self.key_in_use(row.key))
+        ]
+        assert self.queue.retry_all(delay=delay) == len(back)
+        for row in back:
+            row.status, row.retries, row.gave_up = "pending", 0, False
+            row.run_at = self.now + delay * 1000 if delay else None
+
     @precondition(lambda self: self.rows)
     @rule(index=numbers)
     def delete(self, index: int) -> None:

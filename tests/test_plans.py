@@ -33,6 +33,7 @@ INDEXES = {
     "free_key": ["ingest_queue_key "],
     "get_by_key": ["ingest_queue_keys"],
     "failures": ["ingest_queue_finished"],
+    "failed_ids": ["ingest_queue_finished"],
     "retriable": ["ingest_queue_finished", "ingest_queue_keys"],
     "retry_failed": ["INTEGER PRIMARY KEY", "ingest_queue_key "],
     "counts": ["PRIMARY KEY"],

@@ -571,6 +571,12 @@ class Queue(Generic[_T]):
         `max_retries` replaces every item's ceiling for this call; `delay` puts them off. Items that were given up stay,
         and so do items whose key is in use again; of several with one key the latest comes back.
         """
+    def retry_all(self, *, delay: _Seconds = 0.0) -> int:
+        """Bring every failed item back as `retry` does one: with a fresh allowance, also at its ceiling or given up.
+
+        In small steps; returns how many. `delay` puts them off. Items whose key is in use again stay; of several with
+        one key the latest comes back.
+        """
     def retry(self, id: int) -> bool:
         """Bring one failed or cancelled item back with a fresh allowance, in its old place.
 

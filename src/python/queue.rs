@@ -358,6 +358,12 @@ impl Queue {
         Ok(py.native(|| self.core.retry_failed(max_retries, delay))?)
     }
 
+    #[pyo3(signature = (*, delay = None), text_signature = "($self, *, delay=0.0)")]
+    fn retry_all(&self, py: Python<'_>, delay: Arg) -> PyResult<usize> {
+        let delay = delay.map_or(Ok(0), |delay| duration_ms("delay", delay))?;
+        Ok(py.native(|| self.core.retry_all(delay))?)
+    }
+
     #[pyo3(signature = (id))]
     fn replay(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
         let id = integer("id", id)?;

@@ -6,6 +6,7 @@ use super::Queue;
 use super::steps::AT_A_TIME;
 use crate::error::Result;
 use crate::item::When;
+use crate::sqlite::Tx;
 
 impl Queue {
     /// Brings failed items below their ceiling back to pending, a few at a time; returns how many. What fails again
@@ -15,6 +16,25 @@ impl Queue {
         // An item without a ceiling of its own has the policy's, else the queue's.
         let otherwise = self.settings().settings.allowance(0, None).ceiling();
         let ids = self.session()?.database.retriable(self.name(), max_retries, otherwise)?;
+        self.bring_back(&ids, delay, |tx, id, run_at| {
+            tx.retry_failed(self.name(), id, max_retries, otherwise, run_at)
+        })
+    }
+
+    /// Brings every failed item back with a fresh allowance, those that were given up too, a few at a time; returns how
+    /// many. Of several with one key the latest comes back.
+    pub fn retry_all(&self, delay: i64) -> Result<usize> {
+        let mut ids = self.session()?.database.failed_ids(self.name())?;
+        ids.reverse();
+        self.bring_back(&ids, delay, |tx, id, run_at| tx.retry(self.name(), id, run_at))
+    }
+
+    fn bring_back(
+        &self,
+        ids: &[i64],
+        delay: i64,
+        bring_back: impl Fn(&Tx, i64, Option<i64>) -> Result<bool> + Send + Sync,
+    ) -> Result<usize> {
         if ids.is_empty() {
             return Ok(0);
         }
@@ -23,7 +43,7 @@ impl Queue {
             let run_at = (delay > 0).then(|| tx.now().plus(delay));
             let mut count = 0;
             for id in steps.next().unwrap_or_default() {
-                count += usize::from(tx.retry_failed(self.name(), *id, max_retries, otherwise, run_at)?);
+                count += usize::from(bring_back(tx, *id, run_at)?);
             }
             Ok((count, steps.len() > 0))
         })
@@ -31,7 +51,7 @@ impl Queue {
 
     /// Brings one failed or cancelled item back with a fresh allowance, in its old place.
     pub fn retry(&self, id: i64) -> Result<bool> {
-        let brought_back = self.write(|tx| tx.retry(self.name(), id))?;
+        let brought_back = self.write(|tx| tx.retry(self.name(), id, None))?;
         self.ring();
         Ok(brought_back)
     }

@@ -670,8 +670,8 @@ impl<'a> Tx<'a> {
         Ok(())
     }
 
-    pub fn retry(&self, queue: &str, id: i64) -> Result<bool> {
-        Ok(self.connection.prepare_cached(statement!("retry"))?.execute(params![id, queue])? == 1)
+    pub fn retry(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<bool> {
+        Ok(self.run(statement!("retry"), params![id, queue, run_at])? == 1)
     }
 
     pub fn delete(&self, queue: &str, id: i64) -> Result<bool> {
@@ -716,9 +716,17 @@ impl Database {
 
     /// The failed items below their ceiling, in the order of their ids.
     pub fn retriable(&self, queue: &str, for_all: Option<u32>, otherwise: u32) -> Result<Vec<i64>> {
+        self.sorted_ids(statement!("retriable"), params![queue, for_all, otherwise])
+    }
+
+    pub fn failed_ids(&self, queue: &str) -> Result<Vec<i64>> {
+        self.sorted_ids(statement!("failed_ids"), params![queue])
+    }
+
+    fn sorted_ids(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<i64>> {
         let mut ids: Vec<i64> = self.read(|connection| {
-            let mut statement = connection.prepare_cached(statement!("retriable"))?;
-            let rows = statement.query_map(params![queue, for_all, otherwise], |row| row.get(0))?;
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(values, |row| row.get(0))?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })?;
         ids.sort_unstable();

@@ -161,6 +161,7 @@ class AsyncQueue(Generic[C]):
     extend = ending(Queue.extend)
     retry_failed = verb(Queue.retry_failed)
     retry = verb(Queue.retry)
+    retry_all = verb(Queue.retry_all)
     replay = verb(Queue.replay)
     run_now = verb(Queue.run_now)
     run_later = verb(Queue.run_later)

@@ -13,7 +13,6 @@ from membox_queue.legible import duration, number
 from membox_queue.queue import Queue
 
 Ids = Annotated[list[int], typer.Argument(metavar="ID", help="The items' numbers.")]
-PAGE = 200
 
 
 def retry(
@@ -31,19 +30,9 @@ def retry(
                 opened, ids, opened.retry, "brought back", "is neither failed nor cancelled, or its key is in use again"
             )
             return
-        brought_back = kept = 0
-        for id in failed_ids(opened):
-            brought_back, kept = (brought_back + 1, kept) if opened.retry(id) else (brought_back, kept + 1)
+        brought_back, kept = opened.retry_all(), opened.counts()["failed"]
     left = f"; {kept:,} left, because their key is in use again" if kept else ""
     typer.echo(f"{number(brought_back, 'item')} brought back{left}")
-
-
-def failed_ids(queue: Queue) -> list[int]:
-    """Every failed item's number."""
-    ids: list[int] = []
-    while page := queue.items(status="failed", limit=PAGE, after=ids[-1] if ids else None):
-        ids += [item.id for item in page]
-    return ids
 
 
 def replay(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:

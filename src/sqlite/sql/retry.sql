@@ -1,6 +1,7 @@
--- Brings one failed or cancelled item back with a fresh allowance, unless its key is in use again. ?1 id ?2 queue
+-- Brings one failed or cancelled item back with a fresh allowance, unless its key is in use again.
+-- ?1 id ?2 queue ?3 run_at or NULL
 UPDATE ingest_queue
-   SET status = 'pending', retries = 0, gave_up = 0, run_at = NULL, started_at = NULL, finished_at = NULL, worker = NULL,
+   SET status = 'pending', retries = 0, gave_up = 0, run_at = ?3, started_at = NULL, finished_at = NULL, worker = NULL,
        cancelled = 0
  WHERE id = ?1 AND queue = ?2 AND status IN ('failed', 'cancelled')
    AND NOT EXISTS (SELECT 1 FROM ingest_queue AS other
