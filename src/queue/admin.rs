@@ -16,9 +16,7 @@ impl Queue {
         // An item without a ceiling of its own has the policy's, else the queue's.
         let otherwise = self.settings().settings.allowance(0, None).ceiling();
         let ids = self.session()?.database.retriable(self.name(), max_retries, otherwise)?;
-        self.bring_back(&ids, delay, |tx, id, run_at| {
-            tx.retry_failed(self.name(), id, max_retries, otherwise, run_at)
-        })
+        self.bring_back(&ids, delay, |tx, id, run_at| tx.retry_failed(self.name(), id, max_retries, otherwise, run_at))
     }
 
     /// Brings every failed item back with a fresh allowance, those that were given up too, a few at a time; returns how
