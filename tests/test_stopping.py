@@ -242,6 +242,30 @@ print(report.done, report.stopped)
     assert process.communicate(timeout=30)[0].splitlines() == ["1 True", "1 True"]
 
 
+TWICE = """
+import os, signal, sys, time
+from membox_queue import Queue
+outer, inner = Queue(sys.argv[1]), Queue(sys.argv[1], "inner")
+inner.enqueue("x")
+def handler(item):
+    os.kill(os.getpid(), signal.SIGTERM)
+    while not item.stopping:
+        time.sleep(0.005)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(300)
+outer.drain(lambda item: inner.drain(handler))
+"""
+
+
+def test_a_second_signal_during_a_drain_inside_a_handler_is_held_against_no_item(path, queue, start):
+    queue.enqueue("x")
+    process = start(TWICE, path, stderr=subprocess.PIPE)
+    assert (process.communicate(timeout=30), process.returncode) == (("", ""), 128 + 15)
+    untouched(queue, 1)
+    with Queue(path, "inner") as inner:
+        untouched(inner, 1)
+
+
 NESTED = """
 import sys, threading, time
 from membox_queue import Queue

@@ -92,15 +92,18 @@ class Stopping:
             if over.has_left:
                 return
             raise GraceOver(over)
+        if self.heard() == 1:
+            return
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + number)
+
+    def heard(self) -> int:
+        """Count a signal, here and in the loops in whose handlers this one runs; the most that one of them has heard."""
         self.signals += 1
         if self.signals == 1:
             self.stop()
-            if self.outer is not None:
-                self.outer.on_signal(number, frame)
-        elif number == signal.SIGINT:
-            raise KeyboardInterrupt
-        else:
-            raise SystemExit(128 + number)
+        return max(self.signals, self.outer.heard() if self.outer is not None else 0)
 
     def outermost_over(self) -> Stopping | None:
         """Of this loop and those in whose handlers it runs, the outermost whose grace is over."""
