@@ -87,10 +87,20 @@ class Worker:
         return self._serve(self._begin(dataclasses.replace(self.plan, stays=False)))
 
     def start(self) -> None:
-        """Serve in a thread of its own; does nothing if it does already. Raises what keeps it from serving."""
+        """Serve in a thread of its own; does nothing if it does already.
+
+        Raises what keeps it from serving, and what ended it before, if `stop` has not.
+        """
         with self.lock:
             if self.thread is not None and self.thread.is_alive():
-                return
+                if self.shift is not None:
+                    return
+                # Its loop has ended, and it closes its queues.
+                self.thread.join()
+            self.thread = None
+            outcome, self.outcome = self.outcome, None
+            if isinstance(outcome, BaseException):
+                raise outcome
             shift = self._begin_locked(self.plan)
             self.thread = threading.Thread(target=self._keep, args=(shift,), name="membox-queue-worker", daemon=True)
             self.thread.start()

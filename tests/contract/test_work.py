@@ -783,16 +783,40 @@ class TestWorker:
             until(lambda: one.shift is None)
         assert one.stop() == DrainReport(done=1)
 
-    def test_what_keeps_it_from_serving_is_raised_where_it_is_started(self, queues, worker):
-        async def handler(item):
-            """Is never awaited."""
+    def test_one_whose_loop_has_just_ended_serves_again(self, queues, worker, until, monkeypatch):
+        ingest = queues[0]
+        one = worker({"ingest": nothing}, limit=1)
+        closing, free = threading.Event(), threading.Event()
+        close = Queue.close
+
+        def slowly(queue):
+            closing.set()
+            assert free.wait(30)
+            close(queue)
+
+        monkeypatch.setattr(Queue, "close", slowly)
+        ingest.enqueue(1)
+        one.start()
+        assert closing.wait(30)
+        ingest.enqueue(2)
+        with ThreadPoolExecutor() as threads:
+            started = threads.submit(one.start)
+            free.set()
+            started.result(30)
+        until(lambda: ingest.counts()["done"] == 2)
+
+    def test_what_ended_it_is_raised_by_a_start_that_comes_before_stop(self, queues, worker, until):
+        def handler(item):
+            raise SystemExit(3)
 
         one = worker({"ingest": handler})
-        with pytest.raises(TypeError, match="AsyncQueue"):
+        one.start()
+        queues[0].enqueue("x", max_retries=1)
+        until(lambda: one.shift is None)
+        with pytest.raises(SystemExit):
             one.start()
-        with pytest.raises(ValueError, match="concurrency must be between 1 and"):
-            worker({"ingest": nothing}, concurrency=0).start()
-        assert one.stop() is None
+        one.start()
+        assert one.stop() == DrainReport(stopped=True)
 
     def test_it_cannot_run_twice_at_once(self, queues, worker):
         one = worker({"ingest": nothing})
