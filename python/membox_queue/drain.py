@@ -115,7 +115,7 @@ class Shift:
         self.threads: set[int] = set()
         self.stop_asked = False
         self.was_stopped = False
-        self.is_closing = False
+        self.has_ended = False
 
     def begin(self) -> bool:
         """Take the worker lease if that is the plan; False when another live worker holds it. Once is enough."""
@@ -153,11 +153,15 @@ class Shift:
         elif self.crew is not None:
             self.crew.stop()
 
+    def end(self) -> None:
+        """Note whether somebody asked for the end, before it is brought about."""
+        if not self.has_ended:
+            self.has_ended = True
+            self.was_stopped = self.working.stopped
+
     def close(self) -> None:
         """Give back what is still held."""
-        if not self.is_closing:
-            self.is_closing = True
-            self.was_stopped = self.working.stopped
+        self.end()
         given_back = self.working.close()
         with self.lock:
             self.tally["released"] += given_back

@@ -135,6 +135,27 @@ asyncio.run(queue.enqueue("parent"))
     assert [item.content for item in queue.items()] == ["parent", "child", "parent"]
 
 
+def test_a_child_forked_just_after_a_loop_was_left_does_not_wait_for_its_parents_threads(path, queue, start):
+    program = """
+import asyncio, os, signal, sys, threading
+from membox_queue import AsyncQueue
+queue = AsyncQueue(sys.argv[1])
+async def main():
+    async for item in queue:
+        break
+    return os.fork()
+child = asyncio.run(main())
+if child == 0:
+    signal.alarm(20)
+    asyncio.run(queue.enqueue("child"))
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+"""
+    queue.enqueue("x")
+    assert start(program, path).communicate(timeout=30)[0] == "0\n"
+    assert queue.counts()["pending"] == 2
+
+
 def test_a_crowd_of_waits_leaves_neither_threads_nor_bells_behind(path, until):
     def bells():
         found = []
@@ -189,6 +210,29 @@ def test_a_queue_that_is_closed_under_its_loop_gives_back_what_that_holds(path, 
         assert asyncio.run(main()) == DrainReport(released=1, stopped=True)
     finally:
         free.set()
+
+
+@pytest.mark.parametrize("how", ["stopped", "closed"])
+def test_a_queue_whose_loop_runs_in_no_event_loop_any_more_is_closed_all_the_same(path, queue, start, how):
+    program = """
+import asyncio, os, sys
+from membox_queue import AsyncQueue
+queue = AsyncQueue(sys.argv[1])
+events = asyncio.new_event_loop()
+async def handler(item):
+    events.stop()
+    await asyncio.Event().wait()
+working = events.create_task(queue.work(handler))
+events.run_forever()
+if sys.argv[2] == "closed":
+    events.close()
+asyncio.run(asyncio.wait_for(queue.close(), 20))
+print("closed", flush=True)
+os._exit(0)
+"""
+    queue.enqueue("x")
+    assert start(program, path, how).communicate(timeout=30)[0] == "closed\n"
+    assert (queue.get(1).status, queue.get(1).retries, queue.get(1).error) == ("pending", 0, None)
 
 
 def test_a_handler_may_close_its_queue(path, queue):

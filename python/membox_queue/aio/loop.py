@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from membox_queue.aio.item import AsyncItem, plain
 from membox_queue.aio.threads import Threads
 from membox_queue.aio.waiting import outlast
-from membox_queue.drain import LONG_SLICE, DrainReport, Shift, is_failure
+from membox_queue.drain import LONG_SLICE, SLICE, DrainReport, Shift, is_failure
 from membox_queue.errors import SimulatedCrash
 
 if TYPE_CHECKING:
@@ -51,6 +51,14 @@ class Loop:
         self.stop()
         self.tell(self.asked_to_leave)
 
+    async def has_left(self) -> None:
+        """Wait for the end, in any event loop. One that no longer runs ends nothing: what it held is given back here."""
+        ended = asyncio.wrap_future(self.ended)
+        while self.events.is_running() and not ended.done():
+            await asyncio.wait([ended], timeout=SLICE)
+        if not self.ended.done() and self.shift.crew is not None:
+            await self.run_in_thread(self.shift.close)
+
     def tell(self, event: asyncio.Event) -> None:
         """Set an event, from any thread."""
         # An event loop that was closed in the middle of this has nobody to tell.
@@ -76,7 +84,7 @@ class Loop:
                 raise
             finally:
                 if shift.crew is not None:
-                    shift.is_closing, shift.was_stopped = True, shift.working.stopped
+                    shift.end()
                     await outlast(self.give_back(slots))
         return shift.report()
 

@@ -7,14 +7,14 @@ import contextlib
 import functools
 import os
 import threading
-from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from membox_queue import _native
 from membox_queue.aio.item import AsyncItem, plain
 from membox_queue.aio.items import Items
+from membox_queue.aio.left import Left
 from membox_queue.aio.lock import AsyncLock
 from membox_queue.aio.loop import Loop
 from membox_queue.aio.threads import Threads
@@ -134,8 +134,7 @@ class AsyncQueue(Generic[C]):
         # Those who wait do not keep the others from their turn.
         self._waits = Threads("membox-queue-wait")
         self._loops: set[Loop] = set()
-        self._left: deque[_native.Item[Any]] = deque()
-        self._returning: set[Future[None]] = set()
+        self._left = Left(self._threads)
 
     @property
     def path(self) -> Path | None:
@@ -375,12 +374,12 @@ class AsyncQueue(Generic[C]):
         if self._is_closed:
             return
         self._begin_in_child()
-        running = [loop for loop in self._loops if not loop.events.is_closed()]
-        for loop in running:
+        loops = tuple(self._loops)
+        for loop in loops:
             loop.leave()
-        for loop in running:
-            await asyncio.shield(asyncio.wrap_future(loop.ended))
-        await self._take_back_left()
+        for loop in loops:
+            await loop.has_left()
+        await self._left.given_back()
         self._is_closed = True
         for handler in self._handlers.values():
             await handler.queue.close()
@@ -409,8 +408,10 @@ class AsyncQueue(Generic[C]):
         return f"<AsyncQueue {self.name!r} in {os.fspath(self._path)!r}{state}>"
 
     async def _opened(self) -> Queue[C]:
-        if self._left or self._returning:
-            await self._take_back_left()
+        self._begin_in_child()
+        if self._left:
+            # Before anything else: whoever left a loop finds its item given back.
+            await self._left.given_back()
         if self._queue is None:
             await self._run_in_thread(self._open_once)
         assert self._queue is not None
@@ -448,29 +449,9 @@ class AsyncQueue(Generic[C]):
             self._begin()
 
     def _leave(self, item: AsyncItem[Any], events: asyncio.AbstractEventLoop) -> None:
-        """Give back what a loop left behind; from any thread, in the middle of anything."""
-        self._left.append(item._item)
-        try:
-            events.call_soon_threadsafe(self._give_back_left)
-        except RuntimeError:
-            # Its event loop is closed. A queue that is in use finds it at its next verb.
-            with contextlib.suppress(QueueError, IndexError):
-                if self._queue is not None:
-                    give_back(self._queue, [self._left.pop()])
-
-    def _give_back_left(self) -> None:
-        items = [self._left.popleft() for _ in range(len(self._left))]
-        if items and self._queue is not None and not self._is_closed:
-            returning = self._threads.submit(give_back, self._queue, items)
-            self._returning.add(returning)
-            returning.add_done_callback(self._returning.discard)
-
-    async def _take_back_left(self) -> None:
-        """Before anything else: whoever left a loop finds its item given back."""
-        self._give_back_left()
-        for returning in tuple(self._returning):
-            with contextlib.suppress(QueueError):
-                await settled(asyncio.wrap_future(returning))
+        """Give back what a loop left behind."""
+        if self._queue is not None:
+            self._left.leave(functools.partial(self._queue.release, item._item), events)
 
     async def _claim(
         self,
