@@ -99,7 +99,7 @@ class Stopping:
         raise SystemExit(128 + number)
 
     def heard(self) -> int:
-        """Count a signal, here and in the loops in whose handlers this one runs; the most that one of them has heard."""
+        """Count a signal, here and in the loops around this one; the most that one of them has heard."""
         self.signals += 1
         if self.signals == 1:
             self.stop()

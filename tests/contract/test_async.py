@@ -849,18 +849,6 @@ def test_an_item_whose_handler_always_leaves_the_program_comes_to_rest_as_failed
 
 
 @in_loop
-async def test_the_panic_of_a_rust_extension_is_a_failure_like_any_other(aqueue):
-    panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
-
-    async def handler(item):
-        raise panic("index out of bounds")
-
-    async with aqueue as queue:
-        await queue.enqueue_many(["a", "b"])
-        assert await queue.drain(handler) == DrainReport(failed=2)
-
-
-@in_loop
 async def test_a_coroutine_learns_that_its_loop_was_asked_to_stop(aqueue):
     started = asyncio.Event()
 

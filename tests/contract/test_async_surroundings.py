@@ -39,12 +39,6 @@ def test_a_verb_takes_here_what_it_takes_in_a_queue(name):
     assert here <= there if passes_on else here == there
 
 
-@pytest.mark.parametrize("option", ["stays", "lease_ttl", "exclusive", "linger"])
-def test_work_takes_no_options_but_its_own(path, option):
-    with pytest.raises(TypeError, match=option):
-        asyncio.run(AsyncQueue(path).work(nothing, **{option: True}))
-
-
 def test_seconds_may_be_a_timedelta_everywhere(path):
     async def main():
         short = timedelta(milliseconds=10)

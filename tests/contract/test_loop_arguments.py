@@ -5,7 +5,7 @@ import functools
 from datetime import timedelta
 
 import pytest
-from membox_queue import AsyncQueue, DrainReport, Queue, Worker
+from membox_queue import AsyncQueue, DrainReport, Worker
 
 
 def drain(queue, handler, **plan):
@@ -86,10 +86,13 @@ def test_a_decorator_that_gives_more_than_the_item_is_taken_at_its_word(queue):
     [
         ({"concurrency": 0}, ValueError, "concurrency must be between 1 and 10000"),
         ({"concurrency": 10**9}, ValueError, "concurrency must be between 1 and 10000"),
+        ({"concurrency": "2"}, TypeError, "concurrency"),
         ({"limit": 0}, ValueError, "limit must be at least 1"),
         ({"grace": -1}, ValueError, "grace must be"),
         ({"grace": None}, TypeError, "grace must be seconds or a timedelta"),
+        ({"grace": "1"}, TypeError, "grace must be seconds or a timedelta"),
         ({"max_runtime": "5"}, TypeError, "max_runtime must be"),
+        ({"max_runtime": -1}, ValueError, "max_runtime must be"),
         ({"batch": True}, ValueError, "batch must be"),
         ({"progress": "yes"}, TypeError, "progress must be True or a callable"),
         ({"on_error": 5}, TypeError, "on_error must be callable"),
@@ -99,13 +102,23 @@ def test_a_decorator_that_gives_more_than_the_item_is_taken_at_its_word(queue):
         ({"middleware": [lambda item: None]}, TypeError, "middleware is called with the item, what calls the next"),
         ({"concurency": 4}, TypeError, "unexpected keyword argument 'concurency'"),
         ({"stays": True}, TypeError, "unexpected keyword argument 'stays'"),
+        ({"lease_ttl": 1}, TypeError, "unexpected keyword argument 'lease_ttl'"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(queue, loop, plan, error, words):
     queue.enqueue("x")
     with pytest.raises(error, match=words):
         loop(queue, lambda item: None, **plan)
-    assert queue.counts()["pending"] == 1
+    assert (queue.get(1).status, queue.get(1).attempt) == ("pending", 0)
+    assert not queue.worker_is_alive()
+
+
+@pytest.mark.parametrize(("linger", "error"), [(-1, ValueError), ("1", TypeError)])
+def test_a_linger_that_makes_no_sense_is_refused(queue, linger, error):
+    queue.enqueue("x")
+    with pytest.raises(error, match="linger must be"):
+        queue.drain(lambda item: None, linger=linger)
+    assert queue.get(1).attempt == 0
 
 
 @pytest.mark.parametrize(
@@ -137,11 +150,3 @@ def test_a_worker_that_cannot_begin_says_so_at_its_start_and_may_be_started_agai
 def test_the_handlers_of_a_worker_are_a_dict(path, handlers):
     with pytest.raises(TypeError, match="handlers must be a dict, from queue names to handlers"):
         Worker(path, handlers)
-
-
-def test_a_lock_in_asyncio_takes_timedeltas(path):
-    async def scenario():
-        async with AsyncQueue(path) as queue, queue.lock("nightly", ttl=timedelta(seconds=5), wait=timedelta(0)):
-            return Queue(path).lock("nightly").acquire()
-
-    assert asyncio.run(scenario()) is False

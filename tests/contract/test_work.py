@@ -160,31 +160,6 @@ def test_failures_count_for_the_limit(queue):
     assert queue.drain(failing, limit=2) == DrainReport(failed=2)
 
 
-@pytest.mark.parametrize(
-    ("plan", "wrong"),
-    [
-        ({"concurrency": 0}, ValueError),
-        ({"concurrency": "2"}, TypeError),
-        ({"limit": 0}, ValueError),
-        ({"batch": "all"}, ValueError),
-        ({"grace": -1}, ValueError),
-        ({"grace": "1"}, TypeError),
-        ({"on_error": "name"}, TypeError),
-        ({"progress": "name"}, TypeError),
-        ({"middleware": nothing}, TypeError),
-        ({"max_runtime": -1}, ValueError),
-        ({"middleware": ["name"]}, TypeError),
-        ({"linger": -1}, ValueError),
-    ],
-)
-def test_arguments_that_make_no_sense_are_refused_before_anything_is_claimed(queue, plan, wrong):
-    queue.enqueue("x")
-    with pytest.raises(wrong, match=next(iter(plan))):
-        queue.drain(nothing, **plan)
-    assert queue.get(1).attempt == 0
-    assert not queue.worker_is_alive()
-
-
 class TestBatches:
     @pytest.fixture(autouse=True)
     def groups(self, queue):
@@ -355,16 +330,6 @@ def test_a_failure_that_somebody_is_told_of_is_no_warning(queue, caplog, told):
         queue.drain(failing, **{told: lambda *what: None})
     assert [(name, level) for name, level, _ in caplog.record_tuples] == [("membox_queue", logging.INFO)]
     assert "LookupError" in caplog.text
-
-
-@pytest.mark.parametrize("request_", [RetryLater(30), GiveUp("unreadable")])
-def test_what_the_handler_asks_for_is_no_warning(queue, caplog, request_):
-    def handler(item):
-        raise request_
-
-    queue.enqueue("x")
-    queue.drain(handler)
-    assert not caplog.records
 
 
 def test_without_exclusive_two_may_drain_together(queue, path, background):

@@ -52,7 +52,7 @@ class Loop:
         self.tell(self.asked_to_leave)
 
     async def has_left(self) -> None:
-        """Wait for the end, in any event loop. One that no longer runs ends nothing: what it held is given back here."""
+        """Wait for the end, in any event loop. What one held that no longer runs is given back here."""
         ended = asyncio.wrap_future(self.ended)
         while self.events.is_running() and not ended.done():
             await asyncio.wait([ended], timeout=SLICE)
