@@ -61,6 +61,7 @@ class _LeaseHolder(TypedDict):
 
 class _Stats(TypedDict):
     counts: dict[str, int]
+    delayed: int
     oldest_pending_age: float | None
     next_due_at: datetime | None
     groups: int

@@ -29,7 +29,7 @@ class LoopEvent:
     `kind` is claimed, done, failed, postponed, released, lost or cancelled.
     """
 
-    kind: Literal["claimed", "done", "failed", "postponed", "released", "lost"]
+    kind: Literal["claimed", "done", "failed", "postponed", "released", "lost", "cancelled"]
     item: _native.Item
 
 

@@ -72,11 +72,7 @@ async def typed() -> None:
         await queue.configure(lease=seconds)
 
     assert_type(await queue.work(embed, limit=1, grace=5), DrainReport)
-    async with contextlib.aclosing(aiter(queue)) as items:
-        assert_type(await anext(items), AsyncItem[Doc])
 
-    await queue.drain(embed, concurency=4)  # type: ignore[call-overload]
-    await queue.work(embed, linger=4)  # type: ignore[call-overload]
     await queue.enqueue("text")  # type: ignore[arg-type]
     await queue.enqueue(Doc("t"), priority="high")  # type: ignore[arg-type]
     await queue.drain(of_text)  # type: ignore[arg-type]

@@ -48,10 +48,12 @@ assert_type(queue.work(lambda item: None, limit=1), DrainReport)
 assert_type(queue.drain(handler, grace=timedelta(seconds=5)), DrainReport)
 assert_type(queue.stats()["oldest_pending_age"], float | None)
 assert_type(queue.stats()["next_due_at"], datetime | None)
+assert_type(queue.stats()["delayed"], int)
+queue.drain(handler, progress=lambda event: None if event.kind == "cancelled" else print(event.item.id))
 assert_type(queue.items(items[0].status), list[Item[Any]])
 assert_type(queue.claim_group(group="coder"), list[Item[Any]])
 queue.configure(rate=Rate(5), keep_for=timedelta(days=7), lease=None)
-Worker("memory.db", {"emails": handler, "others": print}, concurrency=4, options={"emails": {"lease": 5}})
+Worker("memory.db", {"emails": handler, "others": print}, concurrency=4, linger=4, options={"emails": {"lease": 5}})
 
 with Queue("memory.db") as opened:
     assert_type(opened, Queue[Any])
