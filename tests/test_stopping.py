@@ -244,6 +244,35 @@ print(report.done, report.stopped)
     assert process.communicate(timeout=30)[0].splitlines() == ["1 True", "1 True"]
 
 
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_signal_to_a_child_of_a_handler_is_the_childs_own(path, queue, start, number, is_nested):
+    program = """
+import os, signal, sys, time
+from membox_queue import Queue
+number, is_nested = int(sys.argv[2]), sys.argv[3] == "True"
+outer, inner = Queue(sys.argv[1]), Queue(sys.argv[1], "inner")
+inner.enqueue("x")
+def handler(item):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os.write(writing, b".")
+        try:
+            time.sleep(300)
+        except KeyboardInterrupt:
+            os._exit(number)
+    os.read(reading, 1)
+    os.kill(child, number)
+    print(abs(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
+print(outer.drain(lambda item: inner.drain(handler) and None if is_nested else handler(item)))
+"""
+    queue.enqueue("x")
+    said = start(program, path, int(number), is_nested).communicate(timeout=30)[0].splitlines()
+    assert said == [str(int(number)), repr(DrainReport(done=1))]
+
+
 TWICE = """
 import os, signal, sys, time
 from membox_queue import Queue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import signal
 import threading
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,9 @@ class Stopping:
         self.signals = 0
         self.is_over = False
         self.has_left = False
-        self.listened: list[signal.Signals] = []
+        self.process = os.getpid()
+        self.before: dict[int, Any] = {}
+        self.listened: list[int] = []
         self.lock = threading.Lock()
         self.timer: threading.Thread | None = None
         self.outer: Stopping | None = None
@@ -64,7 +67,7 @@ class Stopping:
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
         """Handle signals while the loop runs, if this is the main thread; afterwards everything is as it was."""
-        before: dict[signal.Signals, Any] = {}
+        before = self.before
         try:
             if threading.current_thread() is threading.main_thread():
                 for number in SIGNALS:
@@ -73,7 +76,7 @@ class Stopping:
                         before[number] = signal.signal(number, self.on_signal)
                         # A loop inside a handler of another: what ends this one ends that one too.
                         outer = getattr(before[number], "__self__", None)
-                        self.outer = outer if isinstance(outer, Stopping) else None
+                        self.outer = outer if isinstance(outer, Stopping) and outer.process == self.process else None
                 self.listened = list(before)
             yield
         finally:
@@ -82,11 +85,16 @@ class Stopping:
             with self.lock:
                 self.listened = []
             self.left.set()
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            for heard, handler in before.items():
+                signal.signal(heard, handler)
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         """The first signal asks the loop to end, the second leaves at once."""
+        if os.getpid() != self.process:
+            # A child that a handler forked: the loop is not its own.
+            signal.signal(number, self.before[number])
+            signal.raise_signal(number)
+            return
         over = self.outermost_over()
         if over is not None:
             if over.has_left:
