@@ -273,6 +273,23 @@ print(outer.drain(lambda item: inner.drain(handler) and None if is_nested else h
     assert said == [str(int(number)), repr(DrainReport(done=1))]
 
 
+def test_a_child_of_a_handler_that_stops_the_queue_has_no_grace_that_could_end_it(path, queue, start):
+    program = """
+import os, sys, threading
+from membox_queue import Queue
+queue = Queue(sys.argv[1])
+def handler(item):
+    child = os.fork()
+    if child == 0:
+        queue.stop()
+        os._exit(any(thread.name == "membox-queue-grace" for thread in threading.enumerate()))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(queue.drain(handler))
+"""
+    queue.enqueue("x")
+    assert start(program, path).communicate(timeout=30)[0].splitlines() == ["0", repr(DrainReport(done=1))]
+
+
 TWICE = """
 import os, signal, sys, time
 from membox_queue import Queue

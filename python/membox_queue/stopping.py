@@ -55,8 +55,15 @@ class Stopping:
         self.timer: threading.Thread | None = None
         self.outer: Stopping | None = None
 
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this is a child that a handler forked: the loop is its parent's."""
+        return self.process != os.getpid()
+
     def stop(self) -> None:
         """Claim no more; what is still running has the grace to end."""
+        if self.is_inherited:
+            return
         self.crew.stop()
         if self.timer is None:
             self.timer = threading.Thread(target=self.wait_for_end, name="membox-queue-grace", daemon=True)
@@ -76,7 +83,7 @@ class Stopping:
                         before[number] = signal.signal(number, self.on_signal)
                         # A loop inside a handler of another: what ends this one ends that one too.
                         outer = getattr(before[number], "__self__", None)
-                        self.outer = outer if isinstance(outer, Stopping) and outer.process == self.process else None
+                        self.outer = outer if isinstance(outer, Stopping) and not outer.is_inherited else None
                 self.listened = list(before)
             yield
         finally:
@@ -90,8 +97,7 @@ class Stopping:
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         """The first signal asks the loop to end, the second leaves at once."""
-        if os.getpid() != self.process:
-            # A child that a handler forked: the loop is not its own.
+        if self.is_inherited:
             signal.signal(number, self.before[number])
             signal.raise_signal(number)
             return
