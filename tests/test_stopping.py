@@ -500,6 +500,29 @@ print("leaving", flush=True)
 )
 
 
+LATE = """
+import ctypes, sys, threading
+from membox_queue import Queue
+queue = Queue(sys.argv[1], busy_timeout=300)
+print("open", flush=True)
+input()
+# As a library that has much to tidy up: after the interpreter is gone, the process lives on for two seconds.
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit(ctypes.cast(libc.usleep, ctypes.c_void_p), ctypes.c_void_p(2_000_000), None)
+began = threading.Event()
+threading.Thread(target=lambda: (began.set(), queue.enqueue("x")), daemon=True).start()
+began.wait()
+"""
+
+
+def test_a_process_that_lives_on_when_its_interpreter_is_gone_does_not_crash(path, queue, start, writer):
+    process = start(LATE, path, stderr=subprocess.PIPE)
+    assert process.stdout.readline() == "open\n"
+    writer()
+    assert process.communicate("\n", timeout=30) == ("", "")
+    assert process.returncode == 0
+
+
 @pytest.mark.parametrize("kind", ["daemon", "thread"])
 def test_an_interpreter_that_exits_while_a_thread_waits_for_the_write_lock_does_not_crash(
     path, queue, start, writer, kind

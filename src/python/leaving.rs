@@ -28,8 +28,10 @@ impl Last {
     /// Whether other threads are to stay away from Python. Functions that were registered before us are called after us,
     /// and may wait for such a thread: if they take long, it is let back.
     fn keeps_out(&self) -> bool {
-        // SAFETY: reads one atomic of the interpreter, whose memory is never given back.
-        let is_finalizing = self.is_finalizing.is_none_or(|ask| unsafe { ask() } != 0);
+        // Once the interpreter is gone, nothing is being finalized any more.
+        // SAFETY: each reads one number of the interpreter, whose memory is never given back.
+        let is_gone = unsafe { pyo3::ffi::Py_IsInitialized() } == 0;
+        let is_finalizing = is_gone || self.is_finalizing.is_none_or(|ask| unsafe { ask() } != 0);
         self.thread != std::thread::current().id() && (is_finalizing || self.since.elapsed() < EXIT_TAKES)
     }
 }
@@ -119,10 +121,15 @@ impl Native for Python<'_> {
     fn native<T: Send, F: Send + FnOnce() -> T>(self, work: F) -> T {
         self.detach(|| {
             let value = work();
-            while LAST.get().is_some_and(Last::keeps_out) {
-                std::thread::sleep(Duration::from_millis(100));
-            }
+            until_let_back();
             value
         })
+    }
+}
+
+/// Comes before every way back to Python from a thread that has released the GIL.
+pub fn until_let_back() {
+    while LAST.get().is_some_and(Last::keeps_out) {
+        std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use super::error::named;
-use super::leaving::Token;
+use super::leaving::{Token, until_let_back};
 
 thread_local! {
     /// What a signal handler raised in this thread, until the call that waited has come back.
@@ -25,6 +25,7 @@ pub fn call_until<'py>(token: &Bound<'py, Token>, function: &Bound<'py, PyAny>) 
 
 /// Lets Python run its signal handlers. Called between two slices of a wait, without any lock held.
 pub fn interrupted() -> bool {
+    until_let_back();
     Python::attach(|py| match check(py) {
         Ok(()) => false,
         Err(error) => {
