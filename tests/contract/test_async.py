@@ -70,7 +70,9 @@ VERBS = [
 
 @pytest.mark.parametrize("name", VERBS)
 def test_every_verb_of_a_queue_is_there_and_is_awaited(name):
-    assert inspect.iscoroutinefunction(getattr(AsyncQueue, name))
+    verb = getattr(AsyncQueue, name)
+    # A loop is known when it is asked for, so that it can be stopped before its first turn; what comes back is awaited.
+    assert inspect.iscoroutinefunction(verb) or verb.__annotations__["return"].startswith("Coroutine[")
 
 
 def test_what_a_queue_says_of_itself_it_says_here_too(path):

@@ -437,3 +437,16 @@ def test_a_loop_that_could_not_give_everything_back_is_over_all_the_same(path, q
 
     queue.enqueue("x")
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("verb", ["drain", "work"])
+def test_a_loop_whose_task_has_not_had_its_turn_yet_can_be_stopped(path, queue, verb):
+    async def main():
+        async with AsyncQueue(path) as aqueue:
+            running = asyncio.create_task(getattr(aqueue, verb)(lambda item: None))
+            aqueue.stop()
+            assert await asyncio.wait_for(running, 30) == DrainReport(stopped=True)
+            assert await aqueue.drain(lambda item: None) == DrainReport(done=1)
+
+    queue.enqueue("x")
+    asyncio.run(main())

@@ -118,6 +118,7 @@ class AsyncQueue(Generic[C]):
         self._queue: Queue[C] | None = None
         self._handlers: dict[str, AsyncHandler[..., Any]] = {}
         self._is_closed = False
+        self._stops = 0
         self._begin()
 
     if not TYPE_CHECKING:
@@ -336,16 +337,16 @@ class AsyncQueue(Generic[C]):
     async def drain(
         self, handler: HandlerOfGroup[C], *, batch: Literal["group"], **plan: Unpack[DrainOptions]
     ) -> DrainReport: ...
-    async def drain(
+    def drain(
         self, handler: Any = None, *, batch: Literal["group"] | None = None, **plan: Unpack[DrainOptions]
-    ) -> DrainReport:
+    ) -> Coroutine[Any, Any, DrainReport]:
         """Claim and handle until nothing is due; the arguments are those of `Queue.drain`.
 
         A coroutine function is awaited in the event loop, `concurrency` at a time, each call in a task of its own; a
         plain one runs in a thread. Both see the context variables of whoever called `drain`.
         """
         plan = {"exclusive": True, **plan}
-        return await self._loop(handler, planned("drain", DrainOptions, plan, batch=batch))
+        return self._loop(handler, planned("drain", DrainOptions, plan, batch=batch), self._stops)
 
     @overload
     async def work(
@@ -355,14 +356,18 @@ class AsyncQueue(Generic[C]):
     async def work(
         self, handler: HandlerOfGroup[C], *, batch: Literal["group"], **plan: Unpack[WorkOptions]
     ) -> DrainReport: ...
-    async def work(
+    def work(
         self, handler: Any = None, *, batch: Literal["group"] | None = None, **plan: Unpack[WorkOptions]
-    ) -> DrainReport:
+    ) -> Coroutine[Any, Any, DrainReport]:
         """Claim and handle until `stop()` or cancellation; the arguments are those of `Queue.work`."""
-        return await self._loop(handler, planned("work", WorkOptions, plan, batch=batch, stays=True))
+        return self._loop(handler, planned("work", WorkOptions, plan, batch=batch, stays=True), self._stops)
 
     def stop(self) -> None:
-        """End the loops that run on this object: nothing more is claimed, what runs has the grace to end."""
+        """End the loops that run on this object: nothing more is claimed, what runs has the grace to end.
+
+        Also one whose task has not had its first turn yet.
+        """
+        self._stops += 1
         for loop in tuple(self._loops):
             loop.stop()
 
@@ -487,12 +492,15 @@ class AsyncQueue(Generic[C]):
                 await outlast(waiting)
             raise
 
-    async def _loop(self, handler: Any, plan: Plan) -> DrainReport:
+    async def _loop(self, handler: Any, plan: Plan, stops: int) -> DrainReport:
+        """Run a loop; `stops` is how often the queue had been stopped when it was asked for."""
         if handler is None and self.name not in self._handlers:
             raise TypeError(f"the queue {self.name!r} has no handler; give one, or register it with @queue.handler")
         handler = self._handlers[self.name] if handler is None else handler
         loop = Loop(await self._opened(), handler, plan, self._run_in_thread)
         self._loops.add(loop)
+        if self._stops != stops:
+            loop.stop()
         try:
             return await loop.run()
         finally:
