@@ -17,6 +17,7 @@ const SLICE: Duration = Duration::from_millis(500);
 /// A wait under way: created before the first look, so that nothing falls in between.
 pub struct Waiting {
     vigil: Vigil,
+    awaiting: Awaiting,
     pub(super) is_worth_looking: bool,
     /// How often a look was promised something since the last sleep.
     promises: usize,
@@ -64,11 +65,21 @@ impl Queue {
 
     fn begin_waiting(&self, awaiting: Awaiting) -> Result<Waiting> {
         let vigil = Vigil::begin(self.session()?.database.clone(), awaiting)?;
-        Ok(Waiting { vigil, is_worth_looking: true, promises: 0, by_itself: None })
+        Ok(Waiting { vigil, awaiting, is_worth_looking: true, promises: 0, by_itself: None })
+    }
+
+    /// A signal handler may have forked while it waited: the child goes on in a wait of its own.
+    fn keep_waiting(&self, waiting: &mut Waiting) -> Result<()> {
+        self.session()?;
+        if !waiting.vigil.is_of_this_process() {
+            *waiting = self.begin_waiting(waiting.awaiting)?;
+        }
+        Ok(())
     }
 
     /// One turn of a wait for work: claims if there seems to be something, else sleeps for a slice.
     pub fn claim_or_sleep(&self, waiting: &mut Waiting, how: &Claim, limit: Duration) -> Result<Vec<Held>> {
+        self.keep_waiting(waiting)?;
         if waiting.is_worth_looking {
             let outlook = self.outlook()?;
             if outlook.promising {
@@ -82,13 +93,13 @@ impl Queue {
             }
             waiting.expect(outlook.by_itself);
         }
-        self.session()?;
         waiting.sleep(limit)?;
         Ok(Vec::new())
     }
 
     /// One turn of a wait for an item's end: the finished item, or a slice of sleep.
     pub fn ended_or_sleep(&self, waiting: &mut Waiting, id: i64, limit: Duration) -> Result<Option<Item>> {
+        self.keep_waiting(waiting)?;
         if waiting.is_worth_looking {
             let Some(item) = self.get(id)? else {
                 return Err(Error::Invalid(format!("there is no item {id} in the queue '{}'", self.name())));
@@ -104,7 +115,7 @@ impl Queue {
 
     /// One turn of a wait for room: a slice of sleep.
     pub fn sleep(&self, waiting: &mut Waiting, limit: Duration) -> Result<()> {
-        self.session()?;
+        self.keep_waiting(waiting)?;
         waiting.sleep(limit).map(drop)
     }
 

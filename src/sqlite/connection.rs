@@ -374,9 +374,7 @@ impl Database {
                 if left.is_zero() {
                     return Err(busy(&self.place, wait.limit));
                 }
-                if (wait.interrupted)() {
-                    return Err(Error::Interrupted);
-                }
+                self.may_go_on(wait)?;
                 self.joint.put_back(&ticket);
                 continue;
             };
@@ -384,11 +382,24 @@ impl Database {
             self.joint.withdraw(&ticket);
             match self.try_to_begin(writer, flush, slice.saturating_sub(waited.elapsed())) {
                 Err(Error::Busy(_)) if left.is_zero() => return Err(busy(&self.place, wait.limit)),
-                Err(Error::Busy(_)) if (wait.interrupted)() => return Err(Error::Interrupted),
-                Err(Error::Busy(_)) => self.joint.put_back(&ticket),
+                Err(Error::Busy(_)) => {
+                    self.may_go_on(wait)?;
+                    self.joint.put_back(&ticket);
+                }
                 begun => return begun.map(Begun::Leading),
             }
         }
+    }
+
+    /// Between two slices. A signal handler may have raised, or forked: in the child nothing of this database is left.
+    fn may_go_on(&self, wait: Wait) -> Result<()> {
+        if (wait.interrupted)() {
+            return Err(Error::Interrupted);
+        }
+        if self.is_of_this_process() {
+            return Ok(());
+        }
+        Err(Error::Forked("a call that waits for other writers", "make it again in the child"))
     }
 
     fn try_to_begin<'a>(

@@ -181,6 +181,11 @@ impl Vigil {
         Ok(vigil)
     }
 
+    /// A forked child has nothing of its parent's: neither the bell nor the watch may be touched there.
+    pub fn is_of_this_process(&self) -> bool {
+        self.database.is_of_this_process()
+    }
+
     /// Sleeps until it is worth looking again, and says so; `false` when `limit` was over or a signal came. `by_itself` is
     /// when something happens without anybody's commit.
     pub fn sleep(&mut self, by_itself: Option<Duration>, limit: Duration) -> Result<bool> {
@@ -261,7 +266,7 @@ impl Vigil {
 
 impl Drop for Vigil {
     fn drop(&mut self) {
-        if !self.database.is_of_this_process() {
+        if !self.is_of_this_process() {
             // A child never closes its parent's connection, nor what holds one.
             std::mem::forget(self.database.clone());
             return;

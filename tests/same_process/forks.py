@@ -13,13 +13,14 @@ import json
 import multiprocessing
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from membox_queue import Queue, _native
+from membox_queue import Queue, QueueClosedError, _native
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,6 +198,70 @@ def preload(path: str, rounds: int) -> None:
 
     codes = [outcome(pid) for pid in [child(serve) for _ in range(4)]]
     say(codes=codes, counts=queue.counts(), items=rounds)
+
+
+def fork_in_waits(call: Callable[[], None], release: Callable[[], None], rounds: int) -> list[int]:
+    """Forks from a signal handler while `call` waits in the main thread, then lets go of what it waits for."""
+    parent, pids = os.getpid(), []
+
+    def fork(*_: object) -> None:
+        pid = os.fork()
+        if pid:
+            pids.append(pid)
+
+    def disturb() -> None:
+        for number in range(rounds):
+            os.kill(parent, signal.SIGUSR1)
+            while len(pids) == number:
+                time.sleep(0.001)
+        release()
+
+    signal.signal(signal.SIGUSR1, fork)
+    threading.Thread(target=disturb).start()
+    try:
+        call()
+    except BaseException as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
+    if os.getpid() != parent:
+        os._exit(0)
+    return [outcome(pid) for pid in pids]
+
+
+def waits(path: str, rounds: int) -> None:
+    """A signal handler forks while a claim waits; parent and children all get an item."""
+    queue, other = Queue(path), Queue(path, "other")
+
+    def call() -> None:
+        item = queue.claim(wait=CHILD_SECONDS)
+        assert item is not None
+        assert queue.mark_done(item)
+
+    def release() -> None:
+        for _ in range(rounds + 1):
+            other.enqueue("for nobody who waits")
+            queue.enqueue("x")
+
+    codes = fork_in_waits(call, release, rounds)
+    say(codes=codes, counts=queue.counts(), items=2 * (rounds + 1))
+
+
+def busy(path: str, rounds: int) -> None:
+    """A signal handler forks while an enqueue waits for another writer."""
+    queue = Queue(path)
+    parent = os.getpid()
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute("BEGIN IMMEDIATE")
+
+    def call() -> None:
+        try:
+            queue.enqueue("x")
+        except QueueClosedError:
+            assert os.getpid() != parent
+            queue.enqueue("again")
+
+    codes = fork_in_waits(call, lambda: connection.execute("ROLLBACK"), rounds)
+    say(codes=codes, items=rounds + 1)
 
 
 def subprocesses(path: str, rounds: int) -> None:

@@ -56,6 +56,19 @@ def test_a_server_may_open_the_queue_before_it_forks_its_workers(tmp_path: Path)
     assert left.is_whole, left
 
 
+def test_a_signal_handler_may_fork_while_a_claim_waits_and_the_child_waits_on(tmp_path: Path) -> None:
+    left = run("forks", "waits", tmp_path / "app.db", "--rounds", "5")
+    assert left.said.get("codes") == [0] * 5, left.stderr
+    assert left.said["counts"]["done"] == 6
+    assert left.is_whole, left
+
+
+def test_a_signal_handler_may_fork_while_a_call_waits_for_another_writer(tmp_path: Path) -> None:
+    left = run("forks", "busy", tmp_path / "app.db", "--rounds", "3")
+    assert left.said.get("codes") == [0] * 3, left.stderr
+    assert left.is_whole, left
+
+
 def test_subprocesses_inherit_nothing(tmp_path: Path) -> None:
     assert run("forks", "subprocesses", tmp_path / "app.db").said == {"inherited": []}
 
