@@ -142,7 +142,10 @@ class History:
         )
 
     def do_change_a_status(self):
-        self.sql("UPDATE ingest_queue SET status = ? WHERE id = ?", self.some(*STATUSES, "strange"), self.id)
+        conflict = self.some("OR ABORT", "OR REPLACE")
+        self.sql(
+            f"UPDATE {conflict} ingest_queue SET status = ? WHERE id = ?", self.some(*STATUSES, "strange"), self.id
+        )
 
     def do_give_everything_back(self):
         self.sql("UPDATE OR IGNORE ingest_queue SET status = 'pending' WHERE status = 'processing'")

@@ -126,6 +126,15 @@ def test_a_running_head_that_is_replaced_lets_the_next_one_pass_and_is_counted_n
     assert queue.history(1) == []
 
 
+def test_what_gives_way_to_an_ended_item_that_another_program_brings_back_is_counted_no_more(queue, path, sql):
+    queue.enqueue("one", group="a", key="k")
+    queue.mark_failed(queue.claim(), "no")
+    queue.enqueue("two", group="b", key="k")
+    sql(path, "UPDATE OR REPLACE ingest_queue SET status = 'pending' WHERE id = 1")
+    assert queue.counts()["pending"] == 1
+    assert queue.group_counts() == {"a": {"pending": 1, "processing": 0}}
+
+
 @pytest.mark.parametrize(
     "statement",
     [

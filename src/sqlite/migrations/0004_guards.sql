@@ -131,8 +131,12 @@ BEGIN
     DELETE FROM membox_queue_replaced;
 END;
 
--- The same for UPDATE OR REPLACE.
-CREATE TRIGGER ingest_queue_replace_by_update BEFORE UPDATE OF id, queue, dedup_key ON ingest_queue
+-- The same for UPDATE OR REPLACE. A row that has ended and is brought back takes up its key again.
+CREATE TRIGGER ingest_queue_replace_by_update BEFORE UPDATE OF id, queue, dedup_key, status ON ingest_queue
+    WHEN NEW.id <> OLD.id
+      OR (NEW.dedup_key IS NOT NULL AND NEW.status IN ('pending', 'processing', 'blocked')
+          AND (NEW.dedup_key IS NOT OLD.dedup_key OR NEW.queue <> OLD.queue
+               OR OLD.status NOT IN ('pending', 'processing', 'blocked')))
 BEGIN
     DELETE FROM membox_queue_replaced;
     INSERT INTO membox_queue_replaced
@@ -143,12 +147,13 @@ BEGIN
        AND id <> OLD.id;
 END;
 
-CREATE TRIGGER ingest_queue_replaced_by_update AFTER UPDATE OF id, queue, dedup_key ON ingest_queue
+CREATE TRIGGER ingest_queue_replaced_by_update AFTER UPDATE OF id, queue, dedup_key, status ON ingest_queue
     WHEN EXISTS (SELECT 1 FROM membox_queue_replaced)
 BEGIN
     INSERT INTO membox_queue_gone
     SELECT id, queue, status, group_key, attempt FROM membox_queue_replaced AS former
-     WHERE id = NEW.id OR NOT EXISTS (SELECT 1 FROM ingest_queue WHERE ingest_queue.id = former.id);
+     WHERE (id = NEW.id AND NEW.id <> OLD.id)
+        OR NOT EXISTS (SELECT 1 FROM ingest_queue WHERE ingest_queue.id = former.id);
     DELETE FROM membox_queue_replaced;
 END;
 
