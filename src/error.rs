@@ -27,7 +27,8 @@ pub enum Error {
     #[error("{0}")]
     SettingsConflict(String),
 
-    /// A signal handler raised while the call waited for other writers; nothing was changed.
+    /// A signal handler raised while the call waited for other writers, or between two of its steps; the transaction it
+    /// was about to make was not made.
     #[error("interrupted")]
     Interrupted,
 
@@ -82,6 +83,20 @@ pub enum Error {
 }
 
 impl Error {
+    /// Tells a storage error in other words.
+    pub fn retold(self, tell: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Error::Busy(text) => Error::Busy(tell(text)),
+            Error::Storage(text) => Error::Storage(tell(text)),
+            Error::Io(text) => Error::Io(tell(text)),
+            Error::DiskFull(text) => Error::DiskFull(tell(text)),
+            Error::ReadOnly(text) => Error::ReadOnly(tell(text)),
+            Error::Corrupt(text) => Error::Corrupt(tell(text)),
+            Error::NotADatabase(text) => Error::NotADatabase(tell(text)),
+            other => other,
+        }
+    }
+
     /// An index of the file names something that its table does not have: going on would mean to meet it for ever.
     pub fn disagreement(what: impl std::fmt::Display) -> Self {
         Error::Corrupt(format!(

@@ -10,7 +10,10 @@ class QueueError(Exception):
 
 
 class QueueBusyError(QueueError):
-    """Another writer held the file longer than `busy_timeout`. Nothing was changed."""
+    """Another writer held the file longer than `busy_timeout`. Nothing was changed.
+
+    Of verbs that go in small steps (`purge`, `prune`, `retry_failed`) the steps before stay; the error tells of them.
+    """
 
 
 class QueueClosedError(QueueError):
@@ -57,7 +60,7 @@ class StorageError(QueueError):
 
 
 class DiskFullError(StorageError):
-    """No space left. The call changed nothing and works again once there is space."""
+    """No space left. The call, or its last small step, changed nothing and works again once there is space."""
 
 
 class ReadOnlyError(StorageError):

@@ -40,7 +40,7 @@ pub fn check(py: Python<'_>) -> PyResult<()> {
     py.check_signals()?;
     let is_cancelled = TOKEN.with_borrow(|token| token.as_ref().is_some_and(|token| token.get().is_cancelled()));
     if is_cancelled {
-        let text = "the call was cancelled while it waited; it changed nothing";
+        let text = "the call was cancelled while it waited, and changed nothing from then on";
         return Err(named(py, "QueueBusyError", text.into()));
     }
     Ok(())

@@ -16,10 +16,11 @@ impl Queue {
         let mut total = 0;
         loop {
             let mut began = Instant::now();
-            let (count, is_more) = self.write(|tx| {
+            let stepped = self.write(|tx| {
                 began = Instant::now();
                 step(tx)
-            })?;
+            });
+            let (count, is_more) = stepped.map_err(|error| after(total, error))?;
             self.ring();
             total += count;
             if !is_more {
@@ -38,5 +39,17 @@ impl Queue {
         if let Place::File(_) = self.place {
             std::thread::sleep((held / 2).min(LONGEST_PAUSE));
         }
+    }
+}
+
+/// What an error says of a change is about its own step; the steps before are committed.
+fn after(total: usize, error: Error) -> Error {
+    match total {
+        0 => error,
+        _ => error.retold(|text| {
+            format!(
+                "{total} items were dealt with before and stay so, call again for the rest; in the last step: {text}"
+            )
+        }),
     }
 }

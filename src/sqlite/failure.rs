@@ -44,16 +44,6 @@ fn is_out_of_descriptors() -> bool {
 impl Error {
     /// Says which file a storage error is about.
     pub(super) fn about(self, path: &Path) -> Self {
-        let at = |text: String| format!("{}: {text}", path.display());
-        match self {
-            Error::Busy(text) => Error::Busy(at(text)),
-            Error::Storage(text) => Error::Storage(at(text)),
-            Error::Io(text) => Error::Io(at(text)),
-            Error::DiskFull(text) => Error::DiskFull(at(text)),
-            Error::ReadOnly(text) => Error::ReadOnly(at(text)),
-            Error::Corrupt(text) => Error::Corrupt(at(text)),
-            Error::NotADatabase(text) => Error::NotADatabase(at(text)),
-            other => other,
-        }
+        self.retold(|text| format!("{}: {text}", path.display()))
     }
 }

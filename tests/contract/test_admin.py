@@ -5,7 +5,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from membox_queue import NewItem, Queue, QueueFullError, Retry
+from membox_queue import NewItem, Queue, QueueError, QueueFullError, Retry
 
 
 def test_replay_makes_a_copy_with_a_life_of_its_own(queue):
@@ -113,6 +113,22 @@ def test_many_rows_are_removed_in_steps(queue, path, sql, status):
     assert queue.purge(status) == 2500
     assert queue.counts()[status] == 0
     assert queue.counts()["cancelled"] == 100
+
+
+@pytest.mark.parametrize("remove", [lambda queue: queue.purge("done"), lambda queue: queue.prune(0)])
+def test_a_step_that_fails_says_what_the_steps_before_have_removed(queue, path, sql, remove):
+    queue.enqueue_many(range(1500))
+    sql(path, "UPDATE ingest_queue SET status = 'done', finished_at = '2020-01-01 00:00:00.000'")
+    sql(path, "CREATE TRIGGER stop BEFORE DELETE ON ingest_queue WHEN OLD.id = 1200"
+              " BEGIN SELECT RAISE(ABORT, 'stop'); END")  # fmt: skip
+    with pytest.raises(QueueError, match=r"1000 items were dealt with before.*in the last step: .*stop"):
+        remove(queue)
+    assert queue.counts()["done"] == 500
+    sql(path, "DROP TRIGGER stop")
+    sql(path, "CREATE TRIGGER stop BEFORE DELETE ON ingest_queue BEGIN SELECT RAISE(ABORT, 'stop'); END")
+    with pytest.raises(QueueError, match="stop") as first:
+        remove(queue)
+    assert "before" not in str(first.value)
 
 
 def test_a_paused_queue_gives_nothing_in_any_process_until_it_is_resumed(queue, path):
