@@ -18,13 +18,15 @@ const EVERY: Duration = Duration::from_millis(200);
 /// How long the work may be kept waiting for other writers, of which its own open transaction may be one.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// What the holder of a claim has said and nobody has written yet.
+/// What the holder of a claim has said and nobody is known to have written yet.
 #[derive(Default)]
 pub(super) struct Unsaid(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     latest: Option<(f64, Option<String>)>,
+    /// How often something was said.
+    said: u64,
     /// When it was last tried to write.
     tried_at: Option<Instant>,
     /// The last try found the file taken.
@@ -38,24 +40,35 @@ impl Unsaid {
         self.0.lock().nudge = Some(nudge);
     }
 
-    /// Notes what was said. Says how long a try to write it may wait; `None` if it is too early for one.
-    fn note(&self, fraction: f64, note: Option<String>) -> Option<Duration> {
+    /// Notes what was said. Gives it a number and says how long a try to write it may wait; `None` if it is too early for
+    /// one.
+    fn note(&self, fraction: f64, note: Option<String>) -> Option<(u64, Duration)> {
         let mut state = self.0.lock();
         state.latest = Some((fraction, note));
+        state.said += 1;
         if fraction < 1.0 && state.tried_at.is_some_and(|time| time.elapsed() < EVERY) {
             return None;
         }
         state.tried_at = Some(Instant::now());
-        Some(if state.was_busy { Duration::ZERO } else { PATIENCE })
+        Some((state.said, if state.was_busy { Duration::ZERO } else { PATIENCE }))
     }
 
-    /// Writes what was said last, if that is still to be done; `false` when the claim was lost.
+    /// Writes what was said last, if that is still to be done; `false` when the claim was lost. It stays to be done: the
+    /// transaction may still be undone, and to write it twice does no harm.
     pub(super) fn write(&self, tx: &Tx, queue: &str, receipt: Receipt) -> Result<bool> {
         let mut state = self.0.lock();
         state.was_busy = false;
-        match state.latest.take() {
-            Some((fraction, note)) => tx.set_progress(queue, receipt, fraction, note.as_deref()),
+        match &state.latest {
+            Some((fraction, note)) => tx.set_progress(queue, receipt, *fraction, note.as_deref()),
             None => Ok(true),
+        }
+    }
+
+    /// It is committed, unless more was said since.
+    fn note_written(&self, number: u64) {
+        let mut state = self.0.lock();
+        if state.said == number {
+            state.latest = None;
         }
     }
 
@@ -79,13 +92,13 @@ impl Queue {
         if held.is_settled() || held.is_known_lost() {
             return Ok(false);
         }
-        let Some(patience) = held.unsaid.note(fraction, note) else { return Ok(true) };
+        let Some((number, patience)) = held.unsaid.note(fraction, note) else { return Ok(true) };
         let wait = Wait { limit: patience.min(self.options.patience), ..self.wait() };
         let written = session
             .database
             .write(Flush::Normal, &self.options.clock, wait, |tx| held.unsaid.write(tx, self.name(), held.receipt()));
         match written {
-            Ok(true) => {}
+            Ok(true) => held.unsaid.note_written(number),
             Ok(false) => held.note_settled(Settled::Lost),
             Err(Error::Busy(_) | Error::DiskFull(_)) => held.unsaid.leave_to_beat(),
             Err(error) => return Err(error),

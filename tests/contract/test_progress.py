@@ -4,7 +4,7 @@ import contextlib
 import sqlite3
 
 import pytest
-from membox_queue import DrainReport, Queue, RetryLater
+from membox_queue import DrainReport, Queue, QueueError, RetryLater
 
 
 @pytest.fixture
@@ -172,3 +172,14 @@ def test_what_was_said_last_is_there_when_the_item_has_ended_though_it_came_too_
     item.set_progress(0.9, "last")
     queue.mark_done(item)
     assert shown(queue) == (0.9, "last")
+
+
+def test_what_was_said_is_not_lost_with_a_transaction_that_fails(queue, item, path, sql):
+    sql(path, "CREATE TRIGGER stop BEFORE UPDATE OF status ON ingest_queue BEGIN SELECT RAISE(ABORT, 'stop'); END")
+    item.set_progress(0.1)
+    item.set_progress(0.2, "too soon to be written at once")
+    with pytest.raises(QueueError, match="stop"):
+        queue.mark_done(item)
+    sql(path, "DROP TRIGGER stop")
+    assert queue.mark_done(item)
+    assert shown(queue) == (0.2, "too soon to be written at once")
