@@ -698,7 +698,7 @@ impl Queue {
     }
 
     fn tend(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.native(|| self.core.tend())?)
+        Ok(py.native(|| self.core.tend(|| false))?)
     }
 
     #[pyo3(signature = (others, *, slots, exclusive, stays, linger, limit, whole_groups, max_runtime, ttl, takes_over = false))]

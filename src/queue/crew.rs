@@ -550,7 +550,7 @@ impl Crew {
     /// Does for all queues what is done about once a minute; somebody else watches meanwhile.
     pub fn tend(&self) -> Result<()> {
         self.changed.notify_one();
-        self.queues.iter().try_for_each(|queue| queue.tend())
+        self.queues.iter().try_for_each(|queue| queue.tend(|| self.stopping.load(Ordering::SeqCst)))
     }
 
     /// Leaves everything as it is, as a process that dies does: nothing is renewed any more, and nothing given back.

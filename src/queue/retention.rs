@@ -1,7 +1,7 @@
 //! Retention: finished items go after a while, a few at a time beside normal work, and their space goes back.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::steps::AT_A_TIME;
 use super::{Queue, Session};
@@ -41,21 +41,17 @@ impl Queue {
     pub(super) fn tend_beside(&self) {
         let Ok(session) = self.session() else { return };
         if self.is_time_to_tend(&session) {
-            // Nobody waits for this, so it waits for nobody.
-            let _ = self.tend_a_little(&session, Wait::up_to(Duration::ZERO));
+            let _ = self.tend_a_little(&session);
         }
     }
 
-    /// Tidies up until nothing is left to do: what loops do while they run.
-    pub fn tend(&self) -> Result<()> {
+    /// Tidies up until nothing is left to do, or it is enough: what loops do while they run.
+    pub fn tend(&self, is_enough: impl Fn() -> bool + Sync) -> Result<()> {
         let session = self.session()?;
         // What was spared on a walk that is under way may be free by now.
         *session.walks.lock() = Walks::default();
-        let mut began = Instant::now();
-        while self.tend_a_little(&session, self.wait())? {
-            self.let_others_write(began.elapsed());
-            began = Instant::now();
-        }
+        self.in_steps_with(Flush::Normal, |tx| Ok((0, self.tidy(tx)? && !is_enough())))?;
+        session.tended_at.store(self.options.clock.now().ms(), Ordering::Relaxed);
         session.database.checkpoint()
     }
 
@@ -70,15 +66,17 @@ impl Queue {
         has_limits && self.options.clock.now().ms().abs_diff(last) >= TEND_EVERY_MS
     }
 
-    /// Says whether there is more to do.
-    fn tend_a_little(&self, session: &Session, wait: Wait) -> Result<bool> {
+    fn tend_a_little(&self, session: &Session) -> Result<()> {
         let tidy = |tx: &Tx| Ok((self.tidy(tx)?, tx.now().ms()));
+        // Nobody waits for this, so it waits for nobody.
+        let wait = Wait::up_to(Duration::ZERO);
         let (more, now) = session.database.write(Flush::Normal, &self.options.clock, wait, tidy)?;
         // A step that found plenty is followed by the next one at once.
         session.tended_at.store(if more { i64::MIN } else { now }, Ordering::Relaxed);
-        Ok(more)
+        Ok(())
     }
 
+    /// Says whether there is more to do.
     fn tidy(&self, tx: &Tx) -> Result<bool> {
         self.refresh_settings(tx)?;
         let current = self.settings();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Queue;
 use crate::error::{Error, Result};
-use crate::sqlite::{Place, Tx};
+use crate::sqlite::{Flush, Place, Tx};
 
 /// Items of one transaction.
 pub(super) const AT_A_TIME: i64 = 1_000;
@@ -12,16 +12,26 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 impl Queue {
     /// Runs a step until it says that nothing is left; returns how many items there were in all.
-    pub(super) fn in_steps(&self, mut step: impl FnMut(&Tx) -> Result<(usize, bool)> + Send) -> Result<usize> {
+    pub(super) fn in_steps(&self, step: impl FnMut(&Tx) -> Result<(usize, bool)> + Send) -> Result<usize> {
+        self.in_steps_with(self.acknowledged(), step)
+    }
+
+    pub(super) fn in_steps_with(
+        &self,
+        flush: Flush,
+        mut step: impl FnMut(&Tx) -> Result<(usize, bool)> + Send,
+    ) -> Result<usize> {
         let mut total = 0;
         loop {
             let mut began = Instant::now();
-            let stepped = self.write(|tx| {
+            let stepped = self.transact(flush, |tx| {
                 began = Instant::now();
                 step(tx)
             });
             let (count, is_more) = stepped.map_err(|error| after(total, error))?;
-            self.ring();
+            if count > 0 {
+                self.ring();
+            }
             total += count;
             if !is_more {
                 return Ok(total);
@@ -35,7 +45,7 @@ impl Queue {
 
     /// Other programs ask for the lock now and then, and would hardly ever find it in the instant between two
     /// transactions. So it is left free for half as long as it was held.
-    pub(super) fn let_others_write(&self, held: Duration) {
+    fn let_others_write(&self, held: Duration) {
         if let Place::File(_) = self.place {
             std::thread::sleep((held / 2).min(LONGEST_PAUSE));
         }

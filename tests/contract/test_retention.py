@@ -1,6 +1,7 @@
 """Retention: finished items go after a while, beside normal work; nothing else does."""
 
 import pickle
+import signal
 import threading
 from datetime import timedelta
 
@@ -8,6 +9,11 @@ import pytest
 from membox_queue import BY_CONTENT, DrainReport, NewItem, Queue, Retry
 
 TEND_EVERY = 10
+
+MANY_DONE = """
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000)
+INSERT INTO ingest_queue (content, status, finished_at) SELECT 'x', 'done', '2026-01-01 00:00:00.000' FROM n
+"""
 
 
 def contents(queue):
@@ -206,6 +212,32 @@ def test_items_go_beside_normal_work(path, clock, verb):
         else:
             assert queue.drain(lambda item: None) == DrainReport(done=1)
         assert contents(queue) == ["next"]
+
+
+@pytest.mark.parametrize("remove", [lambda queue: queue.tend(), lambda queue: queue.purge("done")])
+def test_a_signal_ends_what_goes_on_for_long(path, sql, until, remove):
+    class LeavingError(Exception):
+        pass
+
+    def leave(*_):
+        raise LeavingError
+
+    def disturb():
+        until(lambda: queue.counts()["done"] < 50_000)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+
+    with Queue(path, keep_last=0) as queue:
+        sql(path, MANY_DONE)
+        before = signal.signal(signal.SIGUSR1, leave)
+        thread = threading.Thread(target=disturb)
+        thread.start()
+        try:
+            with pytest.raises(LeavingError):
+                remove(queue)
+        finally:
+            thread.join()
+            signal.signal(signal.SIGUSR1, before)
+        assert queue.counts()["done"] > 0
 
 
 def test_much_is_removed_in_small_steps(path, clock):
