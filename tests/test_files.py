@@ -419,6 +419,8 @@ def test_a_file_of_version_3_is_brought_up_and_what_replaced_rows_left_behind_is
     with Queue(path) as queue:
         queue.enqueue_many([NewItem("a1", group="a"), NewItem("a2", group="a"), "free"])
         assert queue.claim().content == "a1"
+    with Queue(path, "emptied") as emptied:
+        emptied.delete(emptied.enqueue("x"))
     connection = sqlite3.connect(path)
     connection.executescript(DOWN_TO_VERSION_3)
     connection.execute("INSERT OR REPLACE INTO ingest_queue (id, content) VALUES (1, 'other')")
@@ -430,3 +432,4 @@ def test_a_file_of_version_3_is_brought_up_and_what_replaced_rows_left_behind_is
         assert queue.group_counts() == {"a": {"pending": 1, "processing": 0}}
         assert [item.content for item in queue.claim_many(9)] == ["other", "a2", "free"]
         assert queue.counts()["processing"] == 3
+        assert set(queue.queues()) == {"ingest", "emptied"}
