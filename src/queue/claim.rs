@@ -356,7 +356,10 @@ impl Queue {
         let renew = Box::new(move |tx: &Tx| {
             let lease_ms = renewed.load(Ordering::SeqCst);
             let is_held = tx.extend(&name, receipt, lease_ms + lease_ms / GRACE)?;
-            Ok(is_held && unsaid.write(tx, &name, receipt)?)
+            if is_held {
+                unsaid.write_along(tx, &name, receipt)?;
+            }
+            Ok(is_held)
         });
         held.is_kept.store(true, Ordering::SeqCst);
         let (database, clock) = (session.database.clone(), self.options.clock.clone());

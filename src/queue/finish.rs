@@ -78,7 +78,7 @@ impl Queue {
         if held.is_inherited() {
             return Ok(Settled::Lost);
         }
-        held.unsaid.write(tx, self.name(), held.receipt())?;
+        held.unsaid.write_along(tx, self.name(), held.receipt())?;
         self.end(tx, &held.claimed(), ending)
     }
 

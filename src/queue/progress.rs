@@ -55,12 +55,21 @@ impl Unsaid {
 
     /// Writes what was said last, if that is still to be done; `false` when the claim was lost. It stays to be done: the
     /// transaction may still be undone, and to write it twice does no harm.
-    pub(super) fn write(&self, tx: &Tx, queue: &str, receipt: Receipt) -> Result<bool> {
+    fn write(&self, tx: &Tx, queue: &str, receipt: Receipt) -> Result<bool> {
         let mut state = self.0.lock();
         state.was_busy = false;
         match &state.latest {
             Some((fraction, note)) => tx.set_progress(queue, receipt, *fraction, note.as_deref()),
             None => Ok(true),
+        }
+    }
+
+    /// The same along with what is worth more, a lease or a result: an error that leaves the transaction whole costs only
+    /// what was said.
+    pub(super) fn write_along(&self, tx: &Tx, queue: &str, receipt: Receipt) -> Result<()> {
+        match self.write(tx, queue, receipt) {
+            Err(error) if matches!(error, Error::Io(_)) || !tx.is_open() => Err(error),
+            _ => Ok(()),
         }
     }
 

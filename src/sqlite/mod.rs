@@ -228,6 +228,11 @@ impl<'a> Tx<'a> {
         self.now
     }
 
+    /// Whether it can still be committed: after some errors SQLite has undone everything by itself.
+    pub fn is_open(&self) -> bool {
+        !self.connection.is_autocommit()
+    }
+
     fn now_text(&self) -> &str {
         self.now_text.get_or_init(|| self.now.text())
     }

@@ -183,3 +183,12 @@ def test_what_was_said_is_not_lost_with_a_transaction_that_fails(queue, item, pa
     sql(path, "DROP TRIGGER stop")
     assert queue.mark_done(item)
     assert shown(queue) == (0.2, "too soon to be written at once")
+
+
+def test_progress_that_cannot_be_written_costs_neither_the_lease_nor_the_result(queue, item, path, sql):
+    sql(path, "CREATE TRIGGER stop BEFORE INSERT ON membox_queue_progress BEGIN SELECT RAISE(ABORT, 'stop'); END")
+    with pytest.raises(QueueError, match="stop"):
+        item.set_progress(0.1)
+    assert item.set_progress(0.2)
+    assert queue.mark_done(item, "all the same")
+    assert (queue.get(1).result, *shown(queue)) == ("all the same", None, None)
