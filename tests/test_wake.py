@@ -330,10 +330,12 @@ def test_no_descriptor_of_the_database_is_opened_to_watch_it(path, queue, waitin
 
 
 def test_a_hundred_waits_at_once_share_one_watch_over_the_file(path, start):
+    # A bell each; and all may look at the same moment, each by a connection with two descriptors. With a watch and a
+    # connection of its own a wait would keep four.
     program = """
 import os, resource, sys, threading, time
 from membox_queue import Queue
-resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150))
+resource.setrlimit(resource.RLIMIT_NOFILE, (330, 330))
 queue = Queue(sys.argv[1])
 ids = queue.enqueue_many(range(100))
 ended = []
