@@ -789,6 +789,18 @@ def test_a_document_that_kills_its_workers_ends_as_failed(store, start):
     assert "vanished" in store.recent_failures()[0]["error"]
 
 
+def test_what_a_killed_worker_held_is_judged_by_what_others_have_configured_since(store, start):
+    store.enqueue_ingest("hang")
+    worker = start(WORKER, store.db_path)
+    assert worker.stdout.readline() == "begun hang\n"
+    with Queue(store.db_path) as other:
+        other.configure(max_retries=1)
+    worker.kill()
+    worker.wait()
+    assert drain_queue(Agent(store)) == {"done": 0, "failed": 0, "retried": 0}
+    assert store.queue_counts() == {"pending": 0, "processing": 0, "done": 0, "failed": 1}
+
+
 def test_ctrl_c_ends_a_worker_that_is_handling_an_item(store, start):
     store.enqueue_ingest("hang")
     worker = start(WORKER, store.db_path)
