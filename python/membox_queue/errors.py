@@ -12,7 +12,8 @@ class QueueError(Exception):
 class QueueBusyError(QueueError):
     """Another writer held the file longer than `busy_timeout`. Nothing was changed.
 
-    Of verbs that go in small steps (`purge`, `prune`, `retry_failed`, `retry_all`) the steps before stay; the error tells of them.
+    Of verbs that go in small steps (`purge`, `prune`, `retry_failed`, `retry_all`) the steps before stay; the error
+    tells of them.
     """
 
 
