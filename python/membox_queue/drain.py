@@ -118,9 +118,7 @@ class Shift:
         self.has_ended = False
 
     def begin(self) -> bool:
-        """Take the worker lease if that is the plan; False when another live worker holds it. Once is enough."""
-        if self.crew is not None:
-            return True
+        """Take the worker lease if that is the plan; False when another live worker holds it."""
         plan, first = self.plan, self.queues[0]
         self.crew = first._begin_crew(
             list(self.queues[1:]),
