@@ -2,10 +2,12 @@
 
 import io
 import logging
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from membox_queue import (
@@ -890,6 +892,30 @@ class TestWorker:
     def test_what_it_does_not_take_is_refused_by_name(self, path, plan):
         with pytest.raises(TypeError, match=next(iter(plan))):
             Worker(path, {"a": nothing}, **plan)
+
+
+def sleeps(thread):
+    """Whether the system has put a thread to sleep."""
+    return Path(f"/proc/self/task/{thread.native_id}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc what a thread does")
+def test_a_loop_that_waits_for_its_turn_to_write_claims_nothing_once_it_was_stopped(queue, writer, until):
+    locks, reports = [], []
+    queue.enqueue_many(["handled", "left"])
+    working = threading.Thread(
+        target=lambda: reports.append(queue.work(lambda item: locks.append(writer()))), daemon=True
+    )
+    working.start()
+    until(lambda: locks)
+    # Seen asleep so often it waits for the writer; should it come there later, it knows that it was stopped.
+    for _ in range(20):
+        until(lambda: sleeps(working))
+    queue.stop()
+    locks[0]()
+    working.join(30)
+    assert reports == [DrainReport(done=1, stopped=True)]
+    assert queue.get(2).attempt == 0
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
