@@ -15,6 +15,7 @@ use super::checkpoint::Folding;
 use super::joint::{Joint, Work};
 use super::locks::SignOfLife;
 use super::place::Place;
+use super::turns::Turns;
 use super::{Tx, fork, locks, migrate};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -104,6 +105,7 @@ struct Writer {
     flush: Flush,
     /// When the files were last found to be ours.
     checked_at: Option<Instant>,
+    turns: Turns,
 }
 
 /// One file as this process has it open. All queues of the file share it.
@@ -218,7 +220,13 @@ impl Database {
         };
         let folding = folding(&place);
         folding.watch(&mut connection)?;
-        let mut writer = Writer { connection: Some(connection), patience, flush: Flush::Full, checked_at: None };
+        let mut writer = Writer {
+            connection: Some(connection),
+            patience,
+            flush: Flush::Full,
+            checked_at: None,
+            turns: Turns::default(),
+        };
         for flush in [Flush::Normal, Flush::Full] {
             writer.switch(flush)?;
         }
@@ -335,6 +343,7 @@ impl Database {
     fn lead(&self, mut writer: Taken<'_, Writer>, flush: Flush, clock: &Clock, own: &mut Work<'_>) -> Result<()> {
         let (outcome, has_served) = self.transact(&writer, flush, clock, own);
         writer.checked_at = outcome.is_ok().then(Instant::now);
+        writer.turns.note_commit();
         if let Err(Error::Io(_)) = &outcome {
             self.give_up_connections(&mut writer);
         }
@@ -429,7 +438,12 @@ impl Database {
         if writer.flush != flush {
             writer.switch(flush)?;
         }
-        let begun = run(writer.connection(), "BEGIN IMMEDIATE");
+        writer.patience.set(Duration::ZERO);
+        let Writer { connection, turns, .. } = &mut *writer;
+        let connection = connection.as_ref().expect("opened above");
+        let file = matches!(self.place, Place::File(_)).then_some((self.identity.0, self.identity.1));
+        let left = left.saturating_sub(started.elapsed());
+        let begun = turns.wait(file, left, || run(connection, "BEGIN IMMEDIATE"));
         if let Err(Error::Io(_)) = &begun {
             self.give_up_connections(&mut writer);
         }

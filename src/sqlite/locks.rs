@@ -38,6 +38,8 @@ use crate::sync::Mutex;
 const PENDING_BYTE: i64 = 0x4000_0000;
 /// Bytes from here on say that a process lives; SQLite's own lie far below, and no file reaches so far.
 const SIGN_OF_LIFE: i64 = 1 << 62;
+/// Where a writer stands that has waited long; below the first sign of life.
+const TURNSTILE: i64 = SIGN_OF_LIFE;
 /// The byte of `-shm` that a writer of the WAL holds.
 const WAL_WRITE_BYTE: i64 = 120;
 /// How often the system is asked to give up a lock; it refuses only when it is out of memory.
@@ -812,6 +814,49 @@ impl Drop for SignOfLife {
             registry.sweep(self.inode);
         }
     }
+}
+
+/// The byte at which one writer at a time stands until it has its turn; see [`super::turns`]. Within a process there is one
+/// writer a file, so a process does not meet itself there.
+pub struct Turnstile {
+    inode: Inode,
+    generation: u64,
+}
+
+impl Turnstile {
+    /// `None` if another process stands there, or the file system has no such locks.
+    pub fn take(device: u64, inode: u64) -> Option<Self> {
+        let inode = Inode { device, number: inode };
+        let registry = registry();
+        let file = registry.files.get(&inode)?;
+        let is_taken = !LOCKS.is_off() && file.has_ofd && set_lock(file, libc::F_WRLCK as c_int, TURNSTILE, 1);
+        is_taken.then(|| Self { inode, generation: fork::generation() })
+    }
+
+    /// Whether another process stands there.
+    pub fn is_taken(device: u64, inode: u64) -> bool {
+        let registry = registry();
+        let Some(file) = registry.files.get(&Inode { device, number: inode }) else { return false };
+        file.has_ofd && !LOCKS.is_off() && matches!(holder(file.lock_fd(), TURNSTILE, 1), Ok(Some(_)))
+    }
+}
+
+impl Drop for Turnstile {
+    fn drop(&mut self) {
+        if self.generation == fork::generation()
+            && let Some(file) = registry().files.get(&self.inode)
+        {
+            set_lock(file, libc::F_UNLCK as c_int, TURNSTILE, 1);
+        }
+    }
+}
+
+/// Stands at the turnstile of a file, or leaves it, as another process would.
+#[cfg(test)]
+pub fn hold_turnstile(fd: c_int, stands: bool) -> bool {
+    let mut lock = record(if stands { libc::F_WRLCK } else { libc::F_UNLCK } as c_int, TURNSTILE, 1);
+    // SAFETY: a valid `struct flock` on a descriptor of the test's.
+    unsafe { libc::fcntl(fd, ofd::SETLK, &mut lock) == 0 }
 }
 
 /// Whether our locks on a file belong to the open file, so that another copy of SQLite in the process cannot drop them.

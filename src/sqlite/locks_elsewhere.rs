@@ -91,3 +91,16 @@ impl SignOfLife {
 pub fn write_log_again(_log: &Path) -> Result<()> {
     Ok(())
 }
+
+/// Where there are no such locks, chance decides whose turn it is.
+pub struct Turnstile;
+
+impl Turnstile {
+    pub fn take(_device: u64, _inode: u64) -> Option<Self> {
+        None
+    }
+
+    pub fn is_taken(_device: u64, _inode: u64) -> bool {
+        false
+    }
+}

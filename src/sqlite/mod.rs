@@ -18,6 +18,7 @@ mod migrate;
 mod place;
 mod rows;
 mod signs;
+mod turns;
 
 #[cfg(feature = "python")]
 pub use connection::ring_all;
