@@ -118,6 +118,8 @@ struct Session {
     tended_at: AtomicI64,
     /// How far its looks at them have come.
     walks: Mutex<retention::Walks>,
+    /// The last claim found something.
+    has_found: AtomicBool,
     /// When the other processes were last looked at for signs of life.
     looked_for_dead_at: Mutex<Option<Instant>>,
     /// Who claims, for people to read.
@@ -143,6 +145,7 @@ impl Session {
             looked_ahead_at: AtomicI64::new(i64::MIN),
             tended_at: AtomicI64::new(i64::MIN),
             walks: Mutex::default(),
+            has_found: AtomicBool::new(false),
             looked_for_dead_at: Mutex::default(),
             generation: sqlite::generation(),
         })

@@ -37,9 +37,17 @@ impl Queue {
 
     /// Brings groups back into the order whose rate allows it again; returns how many.
     pub(super) fn free_groups(&self, tx: &Tx) -> Result<usize> {
+        Ok(tx.free_groups(self.name(), self.furthest_hold(tx.now()), FREED_AT_A_TIME)?.len())
+    }
+
+    /// Whether a group is held for longer than any could be, because the clock went back.
+    pub(super) fn is_any_hold_ahead(&self, now: Now) -> Result<bool> {
+        self.session()?.database.is_any_hold_beyond(self.name(), self.furthest_hold(now))
+    }
+
+    fn furthest_hold(&self, now: Now) -> i64 {
         // An object that was given no rate cannot say how far a hold may reach.
-        let furthest = self.settings().settings.group_rate.map_or(i64::MAX, |rate| rate.furthest(tx.now()));
-        Ok(tx.free_groups(self.name(), furthest, FREED_AT_A_TIME)?.len())
+        self.settings().settings.group_rate.map_or(i64::MAX, |rate| rate.furthest(now))
     }
 
     /// After the rate of groups was changed: those that are held are held as long as the new one says.

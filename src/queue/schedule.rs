@@ -69,15 +69,23 @@ impl Queue {
     /// After the clock went back: a tick must not be further ahead than its timing says.
     pub(super) fn bring_ticks_closer(&self, tx: &Tx) -> Result<()> {
         for schedule in tx.schedules(self.name())? {
-            // After a small step back the tick it has just made does not come again.
-            let ahead = schedule.last_at.filter(|last| (0..SMALL_STEP_MS).contains(&(last - tx.now().ms())));
-            let from = ahead.map_or(tx.now(), Now);
-            if let Ok(next_at) = schedule.timing.next(schedule.next_at, from)
-                && next_at < schedule.next_at
-            {
+            if let Some(next_at) = closer(&schedule, tx.now()) {
                 tx.move_schedule(self.name(), &schedule.name, next_at)?;
             }
         }
         Ok(())
     }
+
+    /// Whether there is a tick that `bring_ticks_closer` would move.
+    pub(super) fn is_any_tick_ahead(&self, now: Now) -> Result<bool> {
+        Ok(self.schedules()?.iter().any(|schedule| closer(schedule, now).is_some()))
+    }
+}
+
+/// When a schedule should tick next, if that is sooner than it says.
+fn closer(schedule: &Schedule, now: Now) -> Option<i64> {
+    // After a small step back the tick it has just made does not come again.
+    let ahead = schedule.last_at.filter(|last| (0..SMALL_STEP_MS).contains(&(last - now.ms())));
+    let next_at = schedule.timing.next(schedule.next_at, ahead.map_or(now, Now)).ok()?;
+    (next_at < schedule.next_at).then_some(next_at)
 }

@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::claim::{Claim, Held};
+use super::claim::{Claim, From, Held};
 use super::{Queue, Session};
 use crate::clock::Now;
 use crate::error::{Error, Result};
 use crate::item::{Item, Status};
-use crate::sqlite::Wait;
+use crate::sqlite::{Attention, Wait};
 use crate::wake::{Awaiting, Vigil};
 
 /// A signal ends a sleep at once; one that came just before it is seen after this time.
@@ -125,34 +125,72 @@ impl Queue {
             return Ok(false);
         }
         let last = session.looked_ahead_at.load(Ordering::Relaxed);
-        let lease_ms = self.settings().settings.lease_ms();
-        if now.ms() < last || last == i64::MIN || session.database.is_any_ahead(self.name(), now, lease_ms)? {
-            return Ok(true);
+        let settings = &self.settings().settings;
+        let went_back = now.ms() < last || last == i64::MIN;
+        let is_any_ahead = session.database.is_any_ahead(self.name(), now, settings.lease_ms())?
+            || (went_back && (self.is_any_tick_ahead(now)? || self.is_any_hold_ahead(now)?));
+        if !is_any_ahead {
+            session.looked_ahead_at.store(now.ms(), Ordering::Relaxed);
         }
-        session.looked_ahead_at.store(now.ms(), Ordering::Relaxed);
-        Ok(false)
+        Ok(is_any_ahead)
     }
 
     pub(super) fn outlook(&self) -> Result<Outlook> {
         let session = self.session()?;
         let now = self.options.clock.now();
-        let attention = session.database.attention(self.name(), now, self.settings().settings.lease_ms())?;
-        self.take_over(attention.settings)?;
+        let Promise { attention, slot, is_good, .. } = self.promise(&session, now)?;
         if attention.paused {
             return Ok(Outlook { promising: false, by_itself: None });
         }
-        let slot = self.next_start(now)?;
-        let promising = attention.due
-            || attention.expired
-            || attention.ticking
-            || attention.freed
-            || (attention.ready.is_some() && slot.is_none())
-            || self.seems_ahead(&session, now)?
-            || session.database.has_anyone_died(self.name())?;
         let event = session.database.next_event(self.name(), now)?;
         // A slot matters only if something is there to fill it.
         let next = event.into_iter().chain(slot.filter(|_| attention.ready.is_some())).min();
         let by_itself = next.map(|at| Duration::from_millis(at.saturating_sub(now.ms()).max(0).unsigned_abs()));
-        Ok(Outlook { promising, by_itself })
+        Ok(Outlook { promising: is_good, by_itself })
     }
+
+    /// Whether a claim made now may find something. It is a look beside the writers: an empty claim takes no lock.
+    pub(super) fn may_find(&self, from: &From) -> Result<bool> {
+        let session = self.session()?;
+        let now = self.options.clock.now();
+        let promise = self.promise(&session, now)?;
+        if !promise.is_good || promise.brings_in {
+            return Ok(promise.is_good);
+        }
+        let database = &session.database;
+        let is_there = match from {
+            From::Queue | From::GroupOrOne => true,
+            From::Group(group) => database.has_in_group(self.name(), group)?,
+            From::WholeGroup(Some(group)) => database.has_free_group(self.name(), group)?,
+            From::WholeGroup(None) => database.has_any_free_group(self.name())?,
+        };
+        Ok(is_there || database.has_anyone_died(self.name())?)
+    }
+
+    fn promise(&self, session: &Session, now: Now) -> Result<Promise> {
+        let mut attention = session.database.attention(self.name(), now, self.settings().settings.lease_ms())?;
+        self.take_over(std::mem::take(&mut attention.settings))?;
+        if attention.paused {
+            return Ok(Promise { attention, slot: None, brings_in: false, is_good: false });
+        }
+        let slot = self.next_start(now)?;
+        let is_ready = attention.ready.is_some() && slot.is_none();
+        let brings_in = attention.due
+            || attention.expired
+            || attention.ticking
+            || attention.freed
+            || self.seems_ahead(session, now)?
+            || (!is_ready && session.database.has_anyone_died(self.name())?);
+        Ok(Promise { attention, slot, brings_in, is_good: brings_in || is_ready })
+    }
+}
+
+/// What a look at a queue promises a claim.
+struct Promise {
+    attention: Attention,
+    /// When its rate allows the next claim, if it does not now.
+    slot: Option<i64>,
+    /// There is something to be brought in first.
+    brings_in: bool,
+    is_good: bool,
 }

@@ -786,6 +786,29 @@ impl Database {
         self.read(|connection| schedules(connection, queue))
     }
 
+    /// Whether a group has an item that may be claimed.
+    pub fn has_in_group(&self, queue: &str, group: &str) -> Result<bool> {
+        self.finds(statement!("next_in_group"), params![queue, group])
+    }
+
+    /// Whether a group of which nothing is in progress has an item that may be claimed.
+    pub fn has_free_group(&self, queue: &str, group: &str) -> Result<bool> {
+        self.finds(statement!("next_free_in_group"), params![queue, group])
+    }
+
+    pub fn has_any_free_group(&self, queue: &str) -> Result<bool> {
+        self.finds(statement!("next_group"), params![queue])
+    }
+
+    /// Whether a group is held beyond a time.
+    pub fn is_any_hold_beyond(&self, queue: &str, furthest: i64) -> Result<bool> {
+        self.finds(statement!("holds_over"), params![queue, i64::MIN, furthest, 1])
+    }
+
+    fn finds(&self, sql: &str, values: &[&dyn ToSql]) -> Result<bool> {
+        self.read(|connection| Ok(connection.prepare_cached(sql)?.exists(values)?))
+    }
+
     /// Whether a process that has claimed something of a queue is gone.
     pub fn has_anyone_died(&self, queue: &str) -> Result<bool> {
         let holders = self.read(|connection| holders(connection, queue))?;

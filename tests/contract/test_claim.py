@@ -227,3 +227,24 @@ def test_times_come_back_in_utc(queue):
     item = queue.claim()
     assert {item.enqueued_at.tzinfo, item.started_at.tzinfo, item.lease_until.tzinfo} == {UTC}
     assert abs(item.started_at - datetime.now(UTC)) < timedelta(hours=1)
+
+
+CLAIMS_THAT_FIND_NOTHING = {
+    "empty": (lambda queue: None, lambda queue: queue.claim()),
+    "all taken": (lambda queue: [queue.enqueue("x"), queue.claim()], lambda queue: queue.claim()),
+    "delayed": (lambda queue: queue.enqueue("x", delay=60), lambda queue: queue.claim()),
+    "paused": (lambda queue: [queue.enqueue("x"), queue.pause()], lambda queue: queue.claim()),
+    "another group": (lambda queue: queue.enqueue("x", group="a"), lambda queue: queue.claim(group="b")),
+    "no group": (lambda queue: queue.enqueue("x"), lambda queue: queue.claim_group() or None),
+    "no such group": (lambda queue: queue.enqueue("x", group="a"), lambda queue: queue.claim_group("b") or None),
+}
+
+
+@pytest.mark.parametrize("case", CLAIMS_THAT_FIND_NOTHING)
+def test_a_claim_that_finds_nothing_does_not_wait_for_another_writer(path, writer, case):
+    prepare, claim = CLAIMS_THAT_FIND_NOTHING[case]
+    with Queue(path, busy_timeout=0.2) as queue:
+        prepare(queue)
+        let_go = writer()
+        assert claim(queue) is None
+        let_go()
