@@ -3,6 +3,7 @@
 use arc_swap::ArcSwapOption;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -22,9 +23,9 @@ impl Content {
     pub fn from_stored(kind: &str, stored: String) -> Result<Self, (String, String)> {
         match kind {
             "text" => Ok(Content::Text(stored)),
-            "json" => match serde_json::from_str(&stored) {
+            "json" => match read_json(&stored) {
                 Ok(value) => Ok(Content::Json(value)),
-                Err(error) => Err((format!("the content is not valid JSON: {error}"), stored)),
+                Err(reason) => Err((format!("the content {reason}"), stored)),
             },
             "base64" => match STANDARD.decode(&stored) {
                 Ok(bytes) => Ok(Content::Bytes(bytes)),
@@ -35,6 +36,53 @@ impl Content {
             other => Err((format!("the content_type '{other}' is not text, json or base64"), stored)),
         }
     }
+}
+
+/// Reads JSON, or says why it cannot be read exactly.
+pub fn read_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let value = serde_json::from_str(text).map_err(|error| format!("is not valid JSON: {error}"))?;
+    match integer_beyond_64_bits(text) {
+        None => Ok(value),
+        Some(number) => Err(format!(
+            "has the integer {number}, which is beyond 64 bits and would not be kept exactly; write it as a string"
+        )),
+    }
+}
+
+/// The first integer of a valid JSON text that the parser has rounded.
+pub fn integer_beyond_64_bits(json: &str) -> Option<&str> {
+    // It has at least so many digits, so one of them stands at a multiple of that: most of a text is not looked at.
+    const DIGITS: usize = 19;
+    let bytes = json.as_bytes();
+    if !bytes.iter().skip(DIGITS - 1).step_by(DIGITS).any(u8::is_ascii_digit) {
+        return None;
+    }
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = match bytes[at] {
+            b'"' => at + 2 + bytes[at + 1..].iter().scan(false, in_string).count(),
+            b'-' | b'0'..=b'9' => at + bytes[at..].iter().take_while(|byte| is_of_number(**byte)).count(),
+            _ => at + 1,
+        };
+        let token = json.get(at..end).unwrap_or_default();
+        let is_integer = token.len() >= DIGITS && token.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
+        if is_integer && token.parse::<i64>().is_err() && token.parse::<u64>().is_err() {
+            return Some(token);
+        }
+        at = end;
+    }
+    None
+}
+
+/// Goes on until the closing quote; the state is whether the next byte is escaped.
+fn in_string(escaped: &mut bool, byte: &u8) -> Option<()> {
+    let is_end = *byte == b'"' && !*escaped;
+    *escaped = *byte == b'\\' && !*escaped;
+    (!is_end).then_some(())
+}
+
+fn is_of_number(byte: u8) -> bool {
+    byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E')
 }
 
 /// Content in the form of the table's two columns.
@@ -331,6 +379,25 @@ mod tests {
             let (reason, raw) = Content::from_stored(kind, "{oops".into()).unwrap_err();
             assert_eq!(raw, "{oops");
             assert!(reason.to_lowercase().contains(kind), "{reason}");
+        }
+    }
+
+    #[test]
+    fn an_integer_that_the_parser_rounds_is_found_wherever_it_stands() {
+        let beyond = "18446744073709551616";
+        for before in 0..40 {
+            let padding = " ".repeat(before);
+            for json in [format!("{padding}{beyond}"), format!("[\"a\\\"1\",{padding}-{beyond}]")] {
+                assert!(integer_beyond_64_bits(&json).is_some_and(|found| found.ends_with(beyond)), "{json}");
+                assert!(read_json::<Value>(&json).unwrap_err().contains(beyond));
+            }
+            for exact in
+                ["18446744073709551615", "-9223372036854775808", "1844674407370955161600.5", "18446744073709551616e3"]
+            {
+                let json = format!("{padding}{{\"{beyond}\": \"\\\\\\\" {beyond}\", \"n\": {exact}}}");
+                assert_eq!(integer_beyond_64_bits(&json), None, "{json}");
+                read_json::<Value>(&json).unwrap();
+            }
         }
     }
 

@@ -302,7 +302,6 @@ def test_a_due_time_that_is_no_number_does_not_hold_an_item_for_ever(queue, inse
 @pytest.mark.parametrize(
     "columns",
     [
-        {"started_at": "'yesterday'"},
         {"lease_until": "1", "retries": "'many'", "max_retries": "'few'", "worker": "x'ff'"},
         {"lease_until": "1", "attempt": "'first'"},
         {"lease_until": "1", "attempt": "1.5"},
@@ -433,3 +432,12 @@ def test_a_file_of_version_3_is_brought_up_and_what_replaced_rows_left_behind_is
         assert [item.content for item in queue.claim_many(9)] == ["other", "a2", "free"]
         assert queue.counts()["processing"] == 3
         assert set(queue.queues()) == {"ingest", "emptied"}
+
+
+@pytest.mark.parametrize("holder", ["1.5", "'somebody'", "x'00'", "9e99"])
+def test_an_entry_among_the_holders_that_is_no_number_holds_up_no_claim(queue, path, sql, holder):
+    queue.enqueue("x")
+    sql(path, f"INSERT INTO membox_queue_holders VALUES ('ingest', {holder})")
+    assert queue.claim().content == "x"
+    assert queue.claim() is None
+    assert queue.check()["stuck"] == []

@@ -94,11 +94,45 @@ def test_a_row_left_in_process_comes_back_once_it_is_older_than_the_lease(path, 
         assert "vanished" in item.error
 
 
-def test_a_row_left_in_process_without_a_time_comes_back(path, sql):
+@pytest.mark.parametrize("started", [None, "", "yesterday"])
+def test_a_row_taken_without_a_time_is_respected_for_one_lease_from_the_first_look(path, clock, sql, started):
     make(path, MEMBOX)
-    sql(path, "INSERT INTO ingest_queue (content, status) VALUES ('begun', 'processing')")
-    with Queue(path) as queue:
-        assert queue.claim().content == "begun"
+    with Queue(path, lease=60) as queue:
+        sql(path, "INSERT INTO ingest_queue (content, status, started_at) VALUES ('begun', 'processing', ?)", started)
+        clock.advance(3600)
+        assert queue.claim() is None
+        for _ in range(3):
+            clock.advance(19)
+            assert queue.claim() is None
+        assert queue.check()["stuck"] == []
+        clock.advance(3)
+        assert queue.check()["stuck"] == [1]
+        item = queue.claim()
+        assert (item.content, item.retries, item.attempt) == ("begun", 1, 1)
+
+
+def test_a_row_taken_without_a_time_for_the_second_time_is_respected_again(path, clock, sql):
+    with Queue(path, lease=60) as queue:
+        queue.enqueue("x")
+        for _ in range(2):
+            sql(path, "UPDATE ingest_queue SET status = 'processing'")
+            assert queue.claim() is None
+            clock.advance(59)
+            assert queue.claim() is None
+            sql(path, "UPDATE ingest_queue SET status = 'pending'")
+            clock.advance(3600)
+
+
+def test_more_rows_taken_without_a_time_than_are_looked_at_at_once_are_all_respected(path, clock, sql):
+    with Queue(path, lease=60) as queue:
+        queue.enqueue_many("x" for _ in range(100))
+        sql(path, "UPDATE ingest_queue SET status = 'processing'")
+        assert queue.claim() is None
+        clock.advance(61)
+        assert len(queue.claim_many(200)) + len(queue.claim_many(200)) > 0
+        while queue.claim_many(200):
+            pass
+        assert queue.counts()["pending"] == 0
 
 
 def test_memboxs_insert_is_an_enqueue(membox, sql):
@@ -189,6 +223,7 @@ OTHER_SHAPES = {
     "other columns": "CREATE TABLE ingest_queue (id INTEGER PRIMARY KEY, url TEXT)",
     "no primary key": f"CREATE TABLE ingest_queue ({COLUMNS})",
     "a text id": MEMBOX.replace("id INTEGER PRIMARY KEY", "id TEXT PRIMARY KEY"),
+    "no rowid": MEMBOX.replace("finished_at TEXT);", "finished_at TEXT) WITHOUT ROWID;"),
     "a nullable status": MEMBOX.replace("NOT NULL DEFAULT 'pending'", ""),
     "one more thing to say": MEMBOX.replace("error TEXT", "error TEXT, tenant TEXT NOT NULL"),
     "a view": "CREATE TABLE documents (id); CREATE VIEW ingest_queue AS SELECT id FROM documents",

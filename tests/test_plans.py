@@ -28,6 +28,7 @@ INDEXES = {
     "attention": ["ingest_queue_ready", "ingest_queue_delayed", "ingest_queue_leases"],
     "bring_in_due": ["ingest_queue_delayed"],
     "expired": ["ingest_queue_leases"],
+    "grant": ["ingest_queue_leases"],
     "ahead": ["ingest_queue_leases"],
     "find_key": ["ingest_queue_key ", "ingest_queue_keys"],
     "free_key": ["ingest_queue_key "],
@@ -69,6 +70,7 @@ INDEXES = {
 SLOW = {
     "columns": "asks about the schema",
     "history": "sorts the few attempts of one item that are kept",
+    "is_without_rowid": "asks about the schema",
     "kind_of": "asks about the schema",
     "queues": "has a row for each queue",
     "running": "sorts what is in work, which is never much",

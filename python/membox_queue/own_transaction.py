@@ -111,7 +111,8 @@ def _text(value: Any) -> str:
 
 
 def _check_same_file(execute: Runner, path: Path | None) -> None:
-    files = {_text(row[1]): _text(row[2] or "") for row in execute("PRAGMA database_list", []).fetchall()}
-    if path is None or not files.get("main") or os.path.realpath(files["main"]) != os.fspath(path):
-        theirs = files.get("main") or "memory"
-        raise ValueError(f"the connection is open on {theirs!r}, the queue lives in {str(path)!r}")
+    # As bytes: a path need not be valid text.
+    row = execute("SELECT CAST(file AS BLOB) FROM pragma_database_list WHERE name = 'main'", []).fetchone()
+    file = os.fsdecode(bytes(row[0] or b"")) if row else ""
+    if path is None or not file or os.path.realpath(file) != os.fspath(path):
+        raise ValueError(f"the connection is open on {file or 'memory'!r}, the queue lives in {str(path)!r}")

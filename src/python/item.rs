@@ -16,7 +16,7 @@ use super::leaving::Native;
 use crate::clock::LATEST_MS;
 use crate::error::Error;
 use crate::heartbeat::Beat;
-use crate::item::{self, Content, Key, KeyName, OnDuplicate, Status, Stored, When};
+use crate::item::{self, Content, Key, KeyName, OnDuplicate, Status, Stored, When, read_json};
 use crate::outcome::{Ending, Settled};
 use crate::queue::{self, Held};
 use crate::settings::MOST_BYTES;
@@ -169,11 +169,15 @@ impl Item {
     fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let made = self.result.get_or_try_init(py, || {
             let Some(stored) = &self.item().result else { return Ok::<_, PyErr>(py.None()) };
-            Ok(match serde_json::from_str(stored) {
-                Ok(value) => to_python(py, &value)?.unbind(),
-                // Another program wrote it; its text is worth more than nothing.
-                Err(_) => PyString::new(py, stored).into_any().unbind(),
-            })
+            if let Ok(value) = read_json(stored) {
+                return Ok(to_python(py, &value)?.unbind());
+            }
+            // Another program wrote it. Python keeps integers of any length; else its text is worth more than nothing.
+            let text = PyString::new(py, stored).into_any();
+            if item::integer_beyond_64_bits(stored).is_none() {
+                return Ok(text.unbind());
+            }
+            Ok(py.import("json")?.call_method1("loads", (stored,)).unwrap_or(text).unbind())
         })?;
         Ok(made.bind(py).clone())
     }

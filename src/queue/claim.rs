@@ -312,7 +312,9 @@ impl Queue {
         let revived = self.is_time_to_look_for_dead()? && self.take_back_from_dead(tx)?;
         let mut expired = Vec::new();
         if attention.expired {
-            expired = tx.expired(self.name(), self.settings().settings.lease_ms(), EXPIRED_AT_A_TIME)?;
+            let lease_ms = self.settings().settings.lease_ms();
+            tx.grant(self.name(), lease_ms, DUE_AT_A_TIME)?;
+            expired = tx.expired(self.name(), lease_ms, EXPIRED_AT_A_TIME)?;
         }
         self.take_back(tx, &expired)?;
         let ahead = self.look_ahead(tx)?;

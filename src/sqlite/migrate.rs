@@ -133,6 +133,11 @@ fn check_table(connection: &Connection) -> Result<()> {
         connection.query_row(statement!("kind_of"), ["ingest_queue"], |row| row.get(0)).optional()?;
     let complaint = match kind.as_deref() {
         None => return Ok(()),
+        Some("table")
+            if connection.query_row(statement!("is_without_rowid"), ["ingest_queue"], |row| row.get(0))? =>
+        {
+            Some("it is WITHOUT ROWID".into())
+        }
         Some("table") => complaint(&columns(connection, "ingest_queue")?),
         Some(kind) => Some(format!("it is a {kind}")),
     };

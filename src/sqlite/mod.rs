@@ -349,6 +349,12 @@ impl<'a> Tx<'a> {
         expired(self.connection, queue, self.now, lease_ms, limit)
     }
 
+    /// Gives claims of other programs that have neither a lease nor a time one lease from now on.
+    pub fn grant(&self, queue: &str, lease_ms: i64, limit: usize) -> Result<()> {
+        self.run(statement!("grant"), params![queue, self.now.plus(lease_ms), lease_ms, limit as i64])?;
+        Ok(())
+    }
+
     pub fn ahead(&self, queue: &str, lease_ms: i64, limit: usize) -> Result<Vec<Claimed>> {
         let mut statement = self.connection.prepare_cached(statement!("ahead"))?;
         let rows = statement.query_map(params![queue, self.now.ms(), lease_ms, limit as i64], read_claimed)?;

@@ -6,7 +6,7 @@ use rusqlite::types::{Value as SqlValue, ValueRef};
 use serde_json::{Map, Value};
 
 use super::{Claimed, Fence};
-use crate::item::{Content, Counts, Item, Key, KeyName, NewItem, OnDuplicate, Schedule, Stored, checksum};
+use crate::item::{Content, Counts, Item, Key, KeyName, NewItem, OnDuplicate, Schedule, Stored, checksum, read_json};
 use crate::schedule::Timing;
 
 pub fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
@@ -40,10 +40,10 @@ pub fn read_item(row: &Row) -> rusqlite::Result<Item> {
         Ok(content) => (content, None),
         Err((reason, raw)) => (Content::Text(raw), Some(reason)),
     };
-    let (headers, bad_headers) = match text(row, 20)?.map(|json| serde_json::from_str::<Map<String, Value>>(&json)) {
+    let (headers, bad_headers) = match text(row, 20)?.map(|json| headers(&json)) {
         None => (None, None),
         Some(Ok(headers)) => (Some(headers), None),
-        Some(Err(error)) => (None, Some(format!("the headers are not a JSON object: {error}"))),
+        Some(Err(reason)) => (None, Some(reason)),
     };
     Ok(Item {
         id: row.get(0)?,
@@ -141,6 +141,14 @@ pub fn read_schedule(row: &Row) -> rusqlite::Result<Schedule> {
         },
         checksum: integer(row, 17)?,
     })
+}
+
+fn headers(json: &str) -> std::result::Result<Map<String, Value>, String> {
+    match read_json(json) {
+        Ok(Value::Object(headers)) => Ok(headers),
+        Ok(_) => Err("the headers are not a JSON object".into()),
+        Err(reason) => Err(format!("the text of the headers {reason}")),
+    }
 }
 
 fn content(value: ValueRef, kind: &str) -> std::result::Result<Content, (String, String)> {

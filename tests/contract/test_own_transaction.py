@@ -1,7 +1,9 @@
 """enqueue(connection=…): in the caller's own transaction, by the caller's own library, in the same process."""
 
 import asyncio
+import os
 import sqlite3
+import sys
 from contextlib import closing
 
 import aiosqlite
@@ -212,3 +214,28 @@ def test_something_else_is_no_connection(queue):
     with pytest.raises(TypeError, match="sqlite3, apsw, SQLAlchemy or Django"):
         queue.enqueue("x", connection=object())
     assert queue.pending() == 0
+
+
+@pytest.mark.parametrize("kind", ["TABLE ingest_queue (content TEXT)", "VIEW ingest_queue AS SELECT 1 AS content"])
+def test_a_temporary_table_of_the_same_name_catches_nothing(queue, own, kind):
+    own.execute(f"CREATE TEMP {kind}")
+    own.execute("CREATE TEMP TABLE membox_queue_counts (pending)")
+    queue.configure(max_pending=10)
+    id = queue.enqueue("x", connection=own, key="k")
+    assert queue.enqueue("y", connection=own, key="k", on_duplicate="replace") == id
+    own.commit()
+    assert [(item.id, item.content) for item in queue.items()] == [(id, "y")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_path_that_is_no_valid_text_can_be_used(tmp_path):
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.db")
+    with Queue(path) as queue, closing(sqlite3.connect(path)) as own:
+        id = queue.enqueue("x", connection=own)
+        own.commit()
+        assert queue.claim().id == id
+
+
+def test_a_connection_to_another_file_is_still_refused_by_its_path(queue, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "other.db")) as other, pytest.raises(ValueError, match=r"other\.db"):
+        queue.enqueue("x", connection=other)

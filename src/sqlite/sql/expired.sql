@@ -10,5 +10,5 @@ SELECT * FROM (
     SELECT id, attempt, claim_token, retries, max_retries, worker, started_at, cancelled, batch
       FROM ingest_queue INDEXED BY ingest_queue_leases
      WHERE queue = ?1 AND status = 'processing' AND lease_until IS NULL
-       AND coalesce(unixepoch(started_at) * 1000 <= ?2 - ?3 OR unixepoch(started_at) * 1000 > ?2 + 1000, 1)
+       AND (unixepoch(started_at) * 1000 <= ?2 - ?3 OR unixepoch(started_at) * 1000 > ?2 + 1000)
      LIMIT ?4)

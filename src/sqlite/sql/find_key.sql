@@ -2,11 +2,11 @@
 -- after ?4. One that was cancelled while it runs has its key only until somebody needs it. An item gets a key that nobody
 -- has reserved, so those before the latest are not looked at: a key may have been used a million times.
 -- ?1 queue ?2 key ?3 now ?4 since, or NULL
-SELECT id, status FROM ingest_queue
+SELECT id, status FROM main.ingest_queue
  WHERE id = coalesce(
-       (SELECT id FROM ingest_queue INDEXED BY ingest_queue_key
+       (SELECT id FROM main.ingest_queue INDEXED BY ingest_queue_key
          WHERE queue = ?1 AND dedup_key = ?2 AND status IN ('pending', 'processing', 'blocked') AND cancelled = 0),
-       (SELECT id FROM (SELECT id, key_until, enqueued_at FROM ingest_queue INDEXED BY ingest_queue_keys
+       (SELECT id FROM (SELECT id, key_until, enqueued_at FROM main.ingest_queue INDEXED BY ingest_queue_keys
                          WHERE queue = ?1 AND dedup_key = ?2 ORDER BY id DESC LIMIT 8)
          WHERE key_until > ?3 OR (julianday(enqueued_at) - 2440587.5) * 86400000.0 > ?4
          LIMIT 1))
