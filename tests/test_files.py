@@ -14,6 +14,7 @@ from membox_queue import (
     ReadOnlyError,
     StorageError,
 )
+from test_membox_file import MEMBOX
 
 NO_DATABASES = {
     "a byte": b"x",
@@ -321,6 +322,18 @@ def test_many_claims_of_unexpected_types_do_not_keep_a_claim_busy_for_ever(queue
     assert worker.wait(5) == 0
 
 
+DOWN_TO_VERSION_4 = """
+DROP TRIGGER ingest_queue_status_insert;
+DROP TRIGGER ingest_queue_status_update;
+DROP TRIGGER ingest_queue_unclaim;
+CREATE TRIGGER ingest_queue_unclaim AFTER UPDATE OF status ON ingest_queue
+    WHEN NEW.status = 'pending' AND NEW.claim_token IS NOT NULL
+BEGIN
+    UPDATE ingest_queue SET claim_token = NULL, lease_until = NULL WHERE id = NEW.id;
+END;
+UPDATE membox_queue_meta SET value = '4' WHERE key = 'schema_version';
+"""
+
 DOWN_TO_VERSION_3 = """
 DROP VIEW membox_queue_gone;
 DROP VIEW membox_queue_group_moved;
@@ -374,6 +387,7 @@ def test_a_file_of_version_1_is_brought_up_with_its_rows(path):
         queue.mark_done(queue.claim())
         queue.mark_failed(queue.claim(), "no")
     connection = sqlite3.connect(path)
+    connection.executescript(DOWN_TO_VERSION_4)
     connection.executescript(DOWN_TO_VERSION_3)
     connection.executescript(DOWN_TO_VERSION_2)
     connection.executescript(DOWN_TO_VERSION_1)
@@ -389,7 +403,7 @@ def test_a_file_of_version_1_is_brought_up_with_its_rows(path):
         assert queue.mark_done(item)
         assert queue.schedule("beat", "tick", every=60).name == "beat"
     connection = sqlite3.connect(path)
-    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("4",)
+    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("5",)
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
 
@@ -399,6 +413,7 @@ def test_a_file_of_version_2_is_brought_up_with_its_rows(path):
         queue.enqueue("before", headers={"a": 1})
         queue.schedule("beat", "tick", every=60)
     connection = sqlite3.connect(path)
+    connection.executescript(DOWN_TO_VERSION_4)
     connection.executescript(DOWN_TO_VERSION_3)
     connection.executescript(DOWN_TO_VERSION_2)
     connection.close()
@@ -407,7 +422,7 @@ def test_a_file_of_version_2_is_brought_up_with_its_rows(path):
         assert [(item.content, item.headers) for item in queue.claim_many(9)] == [("before", {"a": 1}), ("after", {})]
         assert queue.schedule("beat", "tock", every=60).content == "tock"
     connection = sqlite3.connect(path)
-    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("4",)
+    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("5",)
     # What nobody has summed up before is not summed up now: it may be damaged already.
     assert connection.execute("SELECT checksum IS NULL FROM ingest_queue").fetchall() == [(1,), (0,)]
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -421,6 +436,7 @@ def test_a_file_of_version_3_is_brought_up_and_what_replaced_rows_left_behind_is
     with Queue(path, "emptied") as emptied:
         emptied.delete(emptied.enqueue("x"))
     connection = sqlite3.connect(path)
+    connection.executescript(DOWN_TO_VERSION_4)
     connection.executescript(DOWN_TO_VERSION_3)
     connection.execute("INSERT OR REPLACE INTO ingest_queue (id, content) VALUES (1, 'other')")
     connection.execute("UPDATE ingest_queue SET behind = 1 WHERE id = 3")
@@ -441,3 +457,44 @@ def test_an_entry_among_the_holders_that_is_no_number_holds_up_no_claim(queue, p
     assert queue.claim().content == "x"
     assert queue.claim() is None
     assert queue.check()["stuck"] == []
+
+
+def test_a_file_of_version_4_is_brought_up_and_rows_with_a_status_that_is_none_are_told(path):
+    with Queue(path) as queue:
+        queue.enqueue_many(["a", "b"])
+    connection = sqlite3.connect(path)
+    connection.executescript(DOWN_TO_VERSION_4)
+    connection.execute("UPDATE ingest_queue SET status = 'Pending' WHERE id = 1")
+    connection.commit()
+    connection.close()
+    with Queue(path) as queue:
+        health = queue.check()
+        assert (health["schema_version"], health["faults"], health["mended"]) == (5, [], [])
+        assert health["unknown_status"] == [1]
+        assert queue.check(thorough=False)["unknown_status"] == []
+        assert [item.content for item in queue.claim_many(9)] == ["b"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO ingest_queue (content, status) VALUES ('y', 'Pending')",
+        "INSERT OR IGNORE INTO ingest_queue (content, status) VALUES ('y', 'waiting')",
+        "INSERT INTO ingest_queue (content, status) VALUES ('y', x'70')",
+        "INSERT INTO ingest_queue (content, status) VALUES ('y', '')",
+        "UPDATE ingest_queue SET status = 'queued'",
+        "UPDATE OR REPLACE ingest_queue SET status = 'DONE'",
+    ],
+)
+@pytest.mark.parametrize("made", ["by us", "by membox"])
+def test_a_status_that_is_none_is_refused_by_the_table(path, statement, made):
+    connection = sqlite3.connect(path, isolation_level=None)
+    if made == "by membox":
+        connection.executescript(MEMBOX)
+    with Queue(path) as queue:
+        queue.enqueue("x")
+        with pytest.raises(sqlite3.IntegrityError, match="pending, processing, done, failed, blocked or cancelled"):
+            connection.execute(statement)
+        connection.close()
+        assert [(item.content, item.status) for item in queue.items()] == [("x", "pending")]
+        assert queue.counts()["pending"] == 1

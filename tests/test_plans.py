@@ -39,7 +39,7 @@ INDEXES = {
     "retry_failed": ["INTEGER PRIMARY KEY", "ingest_queue_key "],
     "counts": ["PRIMARY KEY"],
     "ended": ["ingest_queue_finished"],
-    "prune_timeless": ["ingest_queue_finished"],
+    "timeless": ["ingest_queue_finished"],
     "purge": ["ingest_queue_finished", "ingest_queue_ready", "ingest_queue_delayed", "ingest_queue_leases"],
     "next_event": [
         "ingest_queue_delayed",
@@ -58,7 +58,7 @@ INDEXES = {
     "groups": ["PRIMARY KEY"],
     "group_counts": ["PRIMARY KEY"],
     "groups_moved": ["PRIMARY KEY"],
-    "purge_between": ["INTEGER PRIMARY KEY"],
+    "ids_between": ["INTEGER PRIMARY KEY"],
     "id_ahead": ["INTEGER PRIMARY KEY"],
     "retry": ["INTEGER PRIMARY KEY", "ingest_queue_key"],
     "running": ["ingest_queue_leases"],
@@ -72,8 +72,11 @@ SLOW = {
     "history": "sorts the few attempts of one item that are kept",
     "is_without_rowid": "asks about the schema",
     "kind_of": "asks about the schema",
+    "objects": "asks about the schema",
     "queues": "has a row for each queue",
+    "references": "asks about the schema",
     "running": "sorts what is in work, which is never much",
+    "unknown_status": "is part of a check that reads the whole file",
 }
 
 MANY_DONE = """
@@ -127,7 +130,8 @@ def triggers(connection):
         if " WHEN " in head:
             yield name, "SELECT " + head.split(" WHEN ")[1]
         for part in body.split(";")[:-1]:
-            yield name, part
+            if "RAISE(" not in part:
+                yield name, part
 
 
 def test_a_trigger_neither_scans_nor_sorts(connection):

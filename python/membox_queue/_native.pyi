@@ -602,11 +602,15 @@ class Queue(Generic[_T]):
         `item.cancelled` tells the holder, whose receipt is worth nothing any more.
         """
     def purge(self, status: _Status = "failed") -> int:
-        """Remove all items of one status, in small steps, their keys with them, reserved or not; returns how many."""
+        """Remove all items of one status, in small steps, their keys with them, reserved or not; returns how many.
+
+        Items to which a foreign key of your tables refers stay, and a warning in the log names one of them.
+        """
     def prune(self, older_than: _Seconds, *, status: Literal["done", "failed", "cancelled"] = "done") -> int:
         """Remove items of a finished status that ended longer ago than that, in small steps; returns how many.
 
-        Items whose key is still reserved stay.
+        Items whose key is still reserved stay, and so do those to which a foreign key of your tables refers; a warning
+        in the log names one of the latter.
         """
     def compact(self) -> None:
         """Rewrite the file without the space that removed rows left, and empty its log. Others wait meanwhile.
@@ -624,13 +628,22 @@ class Queue(Generic[_T]):
         missing.
         """
     def check(self, *, thorough: bool = True) -> dict[str, Any]:
-        """How the file and the queue fare. A thorough look reads the whole file; without it there are no `faults`.
+        """How the file and the queue fare. A thorough look reads the whole file.
 
-        `faults`: what SQLite's integrity check found, as a list of lines, empty if the file is sound. `stuck`: ids of
-        items whose claim has ended without an end, because the holder is gone or the lease ran out; the next claim
-        takes them back (at most a hundred are told). `writer`: who holds the write lock at this moment, in words, or
-        None. `own_locks`: whether another copy of SQLite in the process is safe beside this one. `file_bytes`,
-        `free_bytes` (space of removed rows), `wal_bytes`, `schema_version`.
+        - `faults`: a list of lines, empty if the file is sound: what SQLite's integrity check found (only in a thorough
+          look), and tables, indexes, views and triggers of the queue that are missing or altered.
+        - `mended`: those that were missing or altered when the file was opened, and were made anew then.
+        - `stuck`: ids of items whose claim has ended without an end, because the holder is gone or the lease ran out;
+          the next claim takes them back.
+        - `unknown_status`: ids of items whose status is none, so that no claim and no count sees them (only in a
+          thorough look). The table refuses such rows; older files may have some.
+        - `kept_by_foreign_keys`: finished items to which rows of your tables refer, as a dict of table and ids;
+          retention, `prune` and `purge` pass them over.
+        - `writer`: who holds the write lock at this moment, in words, or None.
+        - `own_locks`: whether another copy of SQLite in the process is safe beside this one.
+        - `file_bytes`, `free_bytes` (space of removed rows), `wal_bytes`, `schema_version`.
+
+        At most a hundred ids of a kind are told.
         """
     def tend(self) -> None:
         """Do now what else is done beside normal work: remove what retention says, give space back, fold the log."""
@@ -699,7 +712,10 @@ class Queue(Generic[_T]):
     def group_counts(self) -> dict[str, dict[str, int]]:
         """Unfinished items of each group: `{"coder": {"pending": 2, "processing": 1}}`."""
     def delete(self, id: int) -> bool:
-        """Remove an item, whatever its status. A receipt for it is worth nothing from then on."""
+        """Remove an item, whatever its status. A receipt for it is worth nothing from then on.
+
+        Raises `StorageError` with the name of the table if a foreign key of your tables refers to it.
+        """
     def get(self, id: int | None = None, *, key: str | None = None) -> Item[_T] | None:
         """One item of this queue: by its id, or the newest with this key. None if there is none."""
     def items(

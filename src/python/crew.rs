@@ -10,7 +10,7 @@ use super::convert::json;
 use super::ending;
 use super::item::Item;
 use super::leaving::{self, Native};
-use super::queue::within_limit;
+use super::queue::{tell_kept, within_limit};
 use crate::outcome::{Ending, Settled};
 use crate::queue::{self, Next, Plan};
 
@@ -128,7 +128,7 @@ impl Crew {
     }
 
     fn tend(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.native(|| self.crew.tend())?)
+        tell_kept(py, py.native(|| self.crew.tend())?)
     }
 
     fn abandon(&self, py: Python<'_>) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyException, PyTimeoutError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyGenericAlias, PyString, PyType};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyGenericAlias, PyList, PyString, PyType};
 
 use super::CLOCK;
 use super::attempt::Attempt;
@@ -27,6 +27,7 @@ use crate::lease::Record;
 use crate::queue::{self, Claim, Durability, Filter, From, Held, Options, Plan};
 use crate::schedule::Timing;
 use crate::settings::Settings;
+use crate::sqlite::Kept;
 use crate::sync::Mutex;
 
 type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
@@ -394,13 +395,17 @@ impl Queue {
     #[pyo3(signature = (status = "failed"))]
     fn purge(&self, py: Python<'_>, status: &str) -> PyResult<usize> {
         let status = parse_status(status)?;
-        Ok(py.native(|| self.core.purge(status))?)
+        let (removed, kept) = py.native(|| self.core.purge(status))?;
+        tell_kept(py, kept)?;
+        Ok(removed)
     }
 
     #[pyo3(signature = (older_than, *, status = "done"))]
     fn prune(&self, py: Python<'_>, older_than: &Bound<'_, PyAny>, status: &str) -> PyResult<usize> {
         let (status, age_ms) = (parse_status(status)?, duration_ms("older_than", older_than)?);
-        Ok(py.native(|| self.core.prune(status, age_ms))?)
+        let (removed, kept) = py.native(|| self.core.prune(status, age_ms))?;
+        tell_kept(py, kept)?;
+        Ok(removed)
     }
 
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
@@ -442,7 +447,17 @@ impl Queue {
         let health = py.native(|| self.core.check(thorough))?;
         let dict = PyDict::new(py);
         dict.set_item("faults", health.faults)?;
+        dict.set_item("mended", health.mended)?;
         dict.set_item("stuck", health.stuck)?;
+        dict.set_item("unknown_status", health.unknown_status)?;
+        let kept = PyDict::new(py);
+        for Kept { id, table } in health.kept {
+            match kept.get_item(&table)? {
+                Some(ids) => ids.cast_into::<PyList>()?.append(id)?,
+                None => kept.set_item(table, [id])?,
+            }
+        }
+        dict.set_item("kept_by_foreign_keys", kept)?;
         dict.set_item("writer", health.writer)?;
         dict.set_item("own_locks", health.own_locks)?;
         dict.set_item("file_bytes", health.file_bytes)?;
@@ -698,7 +713,7 @@ impl Queue {
     }
 
     fn tend(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.native(|| self.core.tend(|| false))?)
+        tell_kept(py, py.native(|| self.core.tend(|| false))?)
     }
 
     #[pyo3(signature = (others, *, slots, exclusive, stays, linger, limit, whole_groups, max_runtime, ttl, takes_over = false))]
@@ -917,6 +932,16 @@ pub fn within_limit<T>(
 }
 
 /// Refuses a worker that could not begin, before anything is written.
+/// Says in the log that items were not removed because rows of other tables refer to them.
+pub fn tell_kept(py: Python<'_>, kept: Option<Kept>) -> PyResult<()> {
+    let Some(Kept { id, table }) = kept else { return Ok(()) };
+    let words = "items to which foreign keys refer are not removed: item %d, to which the table %s refers, is one of them; \
+                 check() lists them";
+    let logger = py.import("logging")?.call_method1("getLogger", ("membox_queue",))?;
+    logger.call_method1("warning", (words, id, table))?;
+    Ok(())
+}
+
 fn check_spawn(queue: &Bound<'_, Queue>, handler: Arg) -> PyResult<()> {
     let Some(handler) = handler else { return Ok(()) };
     queue.py().import("membox_queue.worker")?.call_method1("check_spawn", (queue, handler)).map(drop)

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::Queue;
 use super::steps::AT_A_TIME;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::item::When;
-use crate::sqlite::Tx;
+use crate::sqlite::{Kept, Tx};
 
 impl Queue {
     /// Brings failed items below their ceiling back to pending, a few at a time; returns how many. What fails again
@@ -83,9 +83,16 @@ impl Queue {
         Ok(cancelled)
     }
 
-    /// Removes an item. If somebody holds it, that receipt is worth nothing from now on.
+    /// Removes an item, unless a foreign key of another table refers to it. If somebody holds it, that receipt is worth
+    /// nothing from now on.
     pub fn delete(&self, id: i64) -> Result<bool> {
-        let deleted = self.write(|tx| tx.delete(self.name(), id))?;
+        let deleted = self.write(|tx| match tx.kept(self.name(), &[id])?.first() {
+            None => tx.delete(self.name(), id),
+            Some(Kept { table, .. }) => Err(Error::Storage(format!(
+                "item {id} was not deleted: a row of the table {table} refers to it by a foreign key; delete or change \
+                 that row first"
+            ))),
+        })?;
         self.ring();
         Ok(deleted)
     }

@@ -17,7 +17,7 @@ use crate::faults::{self, Verb};
 use crate::heartbeat::Beat;
 use crate::lease;
 use crate::outcome::{Ending, Settled};
-use crate::sqlite::{self, Flush, Tx};
+use crate::sqlite::{self, Flush, Kept, Tx};
 use crate::sync::{Mutex, wait};
 
 /// What a loop is for.
@@ -547,10 +547,13 @@ impl Crew {
         }
     }
 
-    /// Does for all queues what is done about once a minute; somebody else watches meanwhile.
-    pub fn tend(&self) -> Result<()> {
+    /// Does for all queues what is done about once a minute; somebody else watches meanwhile. Returns one of the items that
+    /// only foreign keys have kept.
+    pub fn tend(&self) -> Result<Option<Kept>> {
         self.changed.notify_one();
-        self.queues.iter().try_for_each(|queue| queue.tend(|| self.stopping.load(Ordering::SeqCst)))
+        self.queues.iter().try_fold(None, |kept: Option<Kept>, queue| {
+            Ok(kept.or(queue.tend(|| self.stopping.load(Ordering::SeqCst))?))
+        })
     }
 
     /// Leaves everything as it is, as a process that dies does: nothing is renewed any more, and nothing given back.

@@ -1,5 +1,6 @@
 //! Retention: finished items go after a while, a few at a time beside normal work, and their space goes back.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use super::{Queue, Session};
 use crate::clock::Now;
 use crate::error::{Error, Result};
 use crate::item::Status;
-use crate::sqlite::{Flush, Tx, Wait};
+use crate::sqlite::{Ended, Flush, Kept, Tx, Wait};
 
 /// Rows looked at beside normal work.
 const BESIDE: i64 = 64;
@@ -17,8 +18,8 @@ const PAGES_AT_A_TIME: i64 = 256;
 /// How often a queue is tended when there was little to do.
 const TEND_EVERY_MS: u64 = 10_000;
 
-/// A way through finished items in the order they ended, in steps: those whose key is reserved are passed over, and not
-/// looked at again before the next way.
+/// A way through finished items in the order they ended, in steps: those whose key is reserved, or that rows of other
+/// tables refer to, are passed over, and not looked at again before the next way.
 #[derive(Default)]
 pub(super) struct Walk {
     /// The last that was spared, or 0.
@@ -31,8 +32,18 @@ pub(super) struct Walk {
 pub(super) struct Walks {
     by_age: Walk,
     by_count: Walk,
+    timeless: Walk,
     failed: Walk,
     cancelled: Walk,
+}
+
+/// What a step has done.
+#[derive(Default)]
+struct Step {
+    removed: usize,
+    goes_on: bool,
+    /// One of the items that foreign keys keep.
+    kept: Option<Kept>,
 }
 
 impl Queue {
@@ -45,14 +56,21 @@ impl Queue {
         }
     }
 
-    /// Tidies up until nothing is left to do, or it is enough: what loops do while they run.
-    pub fn tend(&self, is_enough: impl Fn() -> bool + Sync) -> Result<()> {
+    /// Tidies up until nothing is left to do, or it is enough: what loops do while they run. Returns one of the items that
+    /// only foreign keys have kept.
+    pub fn tend(&self, is_enough: impl Fn() -> bool + Sync) -> Result<Option<Kept>> {
         let session = self.session()?;
         // What was spared on a walk that is under way may be free by now.
         *session.walks.lock() = Walks::default();
-        self.in_steps_with(Flush::Normal, |tx| Ok((0, self.tidy(tx)? && !is_enough())))?;
+        let mut kept = None;
+        self.in_steps_with(Flush::Normal, |tx| {
+            let step = self.tidy(tx)?;
+            kept = kept.take().or(step.kept);
+            Ok((0, step.goes_on && !is_enough()))
+        })?;
         session.tended_at.store(self.options.clock.now().ms(), Ordering::Relaxed);
-        session.database.checkpoint()
+        session.database.checkpoint()?;
+        Ok(kept)
     }
 
     fn is_time_to_tend(&self, session: &Session) -> bool {
@@ -67,7 +85,7 @@ impl Queue {
     }
 
     fn tend_a_little(&self, session: &Session) -> Result<()> {
-        let tidy = |tx: &Tx| Ok((self.tidy(tx)?, tx.now().ms()));
+        let tidy = |tx: &Tx| Ok((self.tidy(tx)?.goes_on, tx.now().ms()));
         // Nobody waits for this, so it waits for nobody.
         let wait = Wait::up_to(Duration::ZERO);
         let (more, now) = session.database.write(Flush::Normal, &self.options.clock, wait, tidy)?;
@@ -76,105 +94,134 @@ impl Queue {
         Ok(())
     }
 
-    /// Says whether there is more to do.
-    fn tidy(&self, tx: &Tx) -> Result<bool> {
+    /// One step of everything that is tidied up.
+    fn tidy(&self, tx: &Tx) -> Result<Step> {
         self.refresh_settings(tx)?;
         let current = self.settings();
         let settings = &current.settings;
         let session = self.session()?;
         let walks = &mut *session.walks.lock();
-        let mut is_more = false;
+        let mut steps = Vec::new();
         let before = |age: i64| Now(tx.now().ms().saturating_sub(age)).text();
         if let Some(age) = settings.keep_for_ms {
-            is_more |= self.go_on(tx, &mut walks.by_age, "done", Some(&before(age)), BESIDE)?.1;
+            steps.push(self.remove_older(tx, &mut walks.by_age, "done", &before(age), BESIDE)?);
         }
         if let Some(kept) = settings.keep_last {
-            is_more |= self.remove_surplus(tx, &mut walks.by_count, kept)?;
+            steps.push(self.remove_surplus(tx, &mut walks.timeless, &mut walks.by_count, kept)?);
         }
         if let Some(age) = settings.keep_failed_for_ms {
-            is_more |= self.go_on(tx, &mut walks.failed, "failed", Some(&before(age)), BESIDE)?.1;
-            is_more |= self.go_on(tx, &mut walks.cancelled, "cancelled", Some(&before(age)), BESIDE)?.1;
+            steps.push(self.remove_older(tx, &mut walks.failed, "failed", &before(age), BESIDE)?);
+            steps.push(self.remove_older(tx, &mut walks.cancelled, "cancelled", &before(age), BESIDE)?);
         }
+        let mut is_more = steps.iter().any(|step| step.goes_on);
         let longest = [settings.rate, settings.group_rate].into_iter().flatten().map(|rate| rate.per_ms).max();
         if let Some(longest) = longest {
             let forgotten = tx.forget_starts(self.name(), tx.now().ms().saturating_sub(longest), BESIDE)?;
             is_more |= forgotten as i64 >= BESIDE;
         }
-        Ok(tx.give_back_space(PAGES_AT_A_TIME)? || is_more)
+        Ok(Step {
+            removed: steps.iter().map(|step| step.removed).sum(),
+            goes_on: tx.give_back_space(PAGES_AT_A_TIME)? || is_more,
+            kept: steps.into_iter().find_map(|step| step.kept),
+        })
     }
 
-    /// A step on a walk: removes what it meets, but for items whose key is reserved. Says how many, and whether the walk
-    /// goes on; else the next one begins anew.
-    fn go_on(&self, tx: &Tx, walk: &mut Walk, status: &str, before: Option<&str>, most: i64) -> Result<(usize, bool)> {
-        let met = tx.ended(self.name(), status, before, walk.after, most)?;
-        let mut removed = 0;
-        for item in &met {
-            if item.is_reserved {
-                *walk = Walk { after: item.id, spared: walk.spared + 1 };
-            } else {
-                removed += usize::from(tx.delete(self.name(), item.id)?);
-            }
+    fn remove_older(&self, tx: &Tx, walk: &mut Walk, status: &str, before: &str, most: i64) -> Result<Step> {
+        let met = tx.ended(self.name(), status, Some(before), walk.after, most)?;
+        self.go_on(tx, walk, &met, most)
+    }
+
+    /// A step on a walk: removes what it has met, but for items whose key is reserved or that foreign keys keep. A walk
+    /// that does not go on begins anew.
+    fn go_on(&self, tx: &Tx, walk: &mut Walk, met: &[Ended], most: i64) -> Result<Step> {
+        let free = met.iter().filter(|item| !item.is_reserved).map(|item| item.id).collect::<Vec<_>>();
+        let (removed, kept) = self.remove(tx, &free)?;
+        let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
+        for spared in met.iter().filter(|item| item.is_reserved || kept_ids.contains(&item.id)) {
+            *walk = Walk { after: spared.id, spared: walk.spared + 1 };
         }
         let goes_on = met.len() as i64 >= most;
         if !goes_on {
             *walk = Walk::default();
         }
-        Ok((removed, goes_on))
+        Ok(Step { removed, goes_on, kept: kept.into_iter().next() })
     }
 
-    /// A step towards as many done items as are to be kept; those whose key is reserved cost later ones no place.
-    fn remove_surplus(&self, tx: &Tx, walk: &mut Walk, kept: i64) -> Result<bool> {
-        let surplus = tx.counts(self.name())?.done - kept - walk.spared;
+    /// Removes items but for those that foreign keys of other tables refer to. Returns how many, and what was kept.
+    fn remove(&self, tx: &Tx, ids: &[i64]) -> Result<(usize, Vec<Kept>)> {
+        let kept = tx.kept(self.name(), ids)?;
+        let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
+        let mut removed = 0;
+        for id in ids.iter().filter(|id| !kept_ids.contains(id)) {
+            removed += usize::from(tx.delete(self.name(), *id)?);
+        }
+        Ok((removed, kept))
+    }
+
+    /// A step towards as many done items as are to be kept; those that are passed over cost later ones no place. Those of
+    /// which nobody wrote when they ended go first.
+    fn remove_surplus(&self, tx: &Tx, timeless: &mut Walk, walk: &mut Walk, kept: i64) -> Result<Step> {
+        let surplus = tx.counts(self.name())?.done - kept - timeless.spared - walk.spared;
         if surplus <= 0 {
-            *walk = Walk::default();
-            return Ok(false);
+            (*timeless, *walk) = (Walk::default(), Walk::default());
+            return Ok(Step::default());
         }
-        let timeless = tx.prune_timeless(self.name(), surplus.min(BESIDE))? as i64;
-        if timeless == surplus.min(BESIDE) {
-            return Ok(timeless < surplus);
+        let most = surplus.min(BESIDE);
+        let met = tx.timeless(self.name(), timeless.after, most)?;
+        let first = self.go_on(tx, timeless, &met, most)?;
+        if first.goes_on {
+            return Ok(first);
         }
-        let most = (surplus - timeless).min(BESIDE - timeless);
-        Ok(self.go_on(tx, walk, "done", None, most)?.1 && most < surplus - timeless)
+        let left = surplus - met.len() as i64;
+        let most = left.min(BESIDE - met.len() as i64);
+        let met = tx.ended(self.name(), "done", None, walk.after, most)?;
+        let second = self.go_on(tx, walk, &met, most)?;
+        Ok(Step {
+            removed: first.removed + second.removed,
+            goes_on: second.goes_on && most < left,
+            kept: first.kept.or(second.kept),
+        })
     }
 
-    /// Removes items of one finished status that ended longer ago than `age_ms`, a few at a time; returns how many.
-    pub fn prune(&self, status: Status, age_ms: i64) -> Result<usize> {
+    /// Removes items of one finished status that ended longer ago than `age_ms`, a few at a time. Returns how many, and
+    /// one of those that only foreign keys have kept.
+    pub fn prune(&self, status: Status, age_ms: i64) -> Result<(usize, Option<Kept>)> {
         if matches!(status, Status::Pending | Status::Processing | Status::Blocked) {
             return Err(Error::Invalid(format!("prune removes finished items, not {} ones", status.as_str())));
         }
         let before = Now(self.options.clock.now().ms().saturating_sub(age_ms)).text();
         let mut walk = Walk::default();
-        let mut is_over = false;
-        self.in_steps(|tx| {
+        let (mut is_over, mut kept) = (false, None);
+        let removed = self.in_steps(|tx| {
             let mut removed = 0;
             if !is_over {
-                let (count, goes_on) = self.go_on(tx, &mut walk, status.as_str(), Some(&before), AT_A_TIME)?;
-                (removed, is_over) = (count, !goes_on);
+                let step = self.remove_older(tx, &mut walk, status.as_str(), &before, AT_A_TIME)?;
+                (removed, is_over, kept) = (step.removed, !step.goes_on, kept.take().or(step.kept));
             }
             Ok((removed, tx.give_back_space(PAGES_AT_A_TIME)? || !is_over))
-        })
+        })?;
+        Ok((removed, kept))
     }
 
-    /// Removes all items of one status, a few at a time; returns how many.
-    pub fn purge(&self, status: Status) -> Result<usize> {
-        if status == Status::Blocked {
-            return self.purge_blocked();
-        }
-        self.in_steps(|tx| {
-            let removed = tx.purge(self.name(), status.as_str(), AT_A_TIME)?;
-            Ok((removed, tx.give_back_space(PAGES_AT_A_TIME)? || removed as i64 >= AT_A_TIME))
-        })
-    }
-
-    /// No index has the blocked rows, so the whole table is walked through, a few rows at a time.
-    fn purge_blocked(&self) -> Result<usize> {
-        let mut after = i64::MIN;
-        self.in_steps(|tx| {
-            let Some(until) = tx.id_ahead(after, AT_A_TIME)? else { return Ok((0, false)) };
-            let removed = tx.purge_between(self.name(), Status::Blocked.as_str(), after, until)?;
-            after = until;
-            Ok((removed, true))
-        })
+    /// Removes all items of one status, a few at a time. Returns how many, and one of those that foreign keys have kept.
+    pub fn purge(&self, status: Status) -> Result<(usize, Option<Kept>)> {
+        let (mut after, mut kept) = (i64::MIN, None);
+        let removed = self.in_steps(|tx| {
+            // No index has the blocked rows, and none can pass over what is kept: then the whole table is walked through.
+            let (removed, is_more) = if status == Status::Blocked || tx.has_references()? {
+                let Some(until) = tx.id_ahead(after, AT_A_TIME)? else { return Ok((0, false)) };
+                let met = tx.ids_between(self.name(), status.as_str(), after, until)?;
+                after = until;
+                let (removed, spared) = self.remove(tx, &met)?;
+                kept = kept.take().or(spared.into_iter().next());
+                (removed, true)
+            } else {
+                let removed = tx.purge(self.name(), status.as_str(), AT_A_TIME)?;
+                (removed, removed as i64 >= AT_A_TIME)
+            };
+            Ok((removed, tx.give_back_space(PAGES_AT_A_TIME)? || is_more))
+        })?;
+        Ok((removed, kept))
     }
 
     /// Gives the space of removed rows back to the file system.

@@ -119,6 +119,7 @@ pub struct Database {
     /// `Some(None)` where a dead process cannot be told from a silent one.
     sign: Mutex<Option<Option<Arc<SignOfLife>>>>,
     shape: migrate::Shape,
+    mended: Vec<String>,
     identity: Identity,
     generation: u64,
 }
@@ -211,7 +212,7 @@ impl Database {
 
     fn create(place: Place, limit: Duration) -> Result<Self> {
         let patience = Patience::new(limit);
-        let (mut connection, shape) = open(&place, Making::IfMissing, &patience, limit)?;
+        let (mut connection, prepared) = open(&place, Making::IfMissing, &patience, limit)?;
         let identity = match &place {
             Place::Memory(_) => Identity(0, 0),
             Place::File(path) => {
@@ -238,7 +239,8 @@ impl Database {
             folding,
             joint: Joint::default(),
             sign: Mutex::default(),
-            shape,
+            shape: prepared.shape,
+            mended: prepared.mended,
             identity,
             generation: fork::generation(),
         })
@@ -295,6 +297,11 @@ impl Database {
 
     pub(super) fn shape(&self) -> migrate::Shape {
         self.shape
+    }
+
+    /// What was missing or altered in the file when it was opened, and was made anew.
+    pub(super) fn mended(&self) -> &[String] {
+        &self.mended
     }
 
     /// Whether the path still leads to the file that was opened.
@@ -703,10 +710,15 @@ fn folding(place: &Place) -> Arc<Folding> {
 }
 
 /// A connection to a file that is known to have our tables.
-fn open(place: &Place, making: Making, patience: &Patience, limit: Duration) -> Result<(Connection, migrate::Shape)> {
+fn open(
+    place: &Place,
+    making: Making,
+    patience: &Patience,
+    limit: Duration,
+) -> Result<(Connection, migrate::Prepared)> {
     let opened = connect(place, making, patience).and_then(|mut connection| {
-        let shape = migrate::prepare(&mut connection, place, limit)?;
-        Ok((connection, shape))
+        let prepared = migrate::prepare(&mut connection, place, limit)?;
+        Ok((connection, prepared))
     });
     opened.map_err(|error| match error {
         Error::Busy(_) => busy(place, limit),
@@ -775,6 +787,8 @@ fn connect(place: &Place, making: Making, patience: &Patience) -> Result<Connect
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
+    // As SQLite has it by default: a delete of ours must not reach into other tables. See `references.rs`.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false)?;
     Ok(connection)
 }
 

@@ -1,18 +1,25 @@
-//! How a file fares: its soundness, its size, its log and its locks.
+//! How a file fares: its soundness, its schema, its size, its log and its locks.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 
-use super::{Database, Place, claims_of, expired, holders, locks, migrate};
+use super::references::{Kept, references};
+use super::{Database, Place, claims_of, expired, holders, locks, migrate, schema, statement};
 use crate::clock::Now;
 use crate::error::{Error, Result};
 
-/// As many faults, and as many stuck items, are told at most.
+/// As many faults, and as many items of a kind, are told at most.
 const MOST_TOLD: usize = 100;
 
 #[derive(Clone, Debug)]
 pub struct Health {
-    /// What SQLite found wrong with the file; nothing if it is sound.
+    /// What SQLite found wrong with the file, and what is missing or altered of our schema; nothing if it is sound.
     pub faults: Vec<String>,
+    /// What was missing or altered of our schema when the file was opened, and was made anew.
+    pub mended: Vec<String>,
+    /// Items whose status is none, so that nothing sees them; only a thorough look finds them.
+    pub unknown_status: Vec<i64>,
+    /// Finished items that rows of other tables refer to: retention passes them over.
+    pub kept: Vec<Kept>,
     pub schema_version: i64,
     pub file_bytes: i64,
     /// Of the file: space of removed rows.
@@ -37,15 +44,27 @@ impl Database {
             let page_bytes = number(connection, "PRAGMA page_size")?;
             // Damage is an answer here, not an error, wherever it is met.
             let mut faults = if thorough { faults(connection)? } else { Vec::new() };
-            let stuck = match self.stuck(connection, queue, now, lease_ms) {
+            let altered = schema::differences(connection)?;
+            faults.extend(altered.iter().map(schema::Difference::describe));
+            if !self.shape().own_meta && !migrate::exists(connection, "meta")? {
+                faults.push(schema::fault("table meta", "is missing"));
+            }
+            let mut or_fault = |found: Result<Vec<i64>>| match found {
                 Err(Error::Corrupt(text)) => {
                     faults.push(text);
-                    Vec::new()
+                    Ok(Vec::new())
                 }
-                found => found?,
+                // What it goes by is missing, which is told above.
+                Err(Error::Storage(_)) if !altered.is_empty() => Ok(Vec::new()),
+                found => found,
             };
+            let stuck = or_fault(self.stuck(connection, queue, now, lease_ms))?;
+            let unknown_status = or_fault(if thorough { unknown_status(connection, queue) } else { Ok(Vec::new()) })?;
             Ok(Health {
                 faults,
+                mended: self.mended().to_vec(),
+                unknown_status,
+                kept: kept(connection, queue)?,
                 schema_version: migrate::version(connection)?,
                 file_bytes: page_bytes * number(connection, "PRAGMA page_count")?,
                 free_bytes: page_bytes * number(connection, "PRAGMA freelist_count")?,
@@ -78,6 +97,22 @@ fn faults(connection: &Connection) -> Result<Vec<String>> {
         Err(Error::Corrupt(text)) => Ok(vec![text]),
         Err(error) => Err(error),
     }
+}
+
+fn unknown_status(connection: &Connection, queue: &str) -> Result<Vec<i64>> {
+    let mut statement = connection.prepare(statement!("unknown_status"))?;
+    let rows = statement.query_map(params![queue, MOST_TOLD as i64], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn kept(connection: &Connection, queue: &str) -> Result<Vec<Kept>> {
+    let mut kept = Vec::new();
+    for reference in references(connection)? {
+        let mut ids = reference.finished(connection, queue, MOST_TOLD)?;
+        ids.sort_unstable();
+        kept.extend(ids.into_iter().map(|id| Kept { id, table: reference.table.clone() }));
+    }
+    Ok(kept)
 }
 
 fn number(connection: &Connection, pragma: &str) -> Result<i64> {

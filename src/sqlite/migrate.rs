@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::place::Place;
-use super::statement;
+use super::{schema, statement};
 use crate::error::{Error, Result};
 
 /// The schema this version writes.
-pub const VERSION: i64 = 4;
+pub const VERSION: i64 = 5;
 
 /// The value of `PRAGMA auto_vacuum` that lets free pages go by small steps.
 const INCREMENTAL: i64 = 2;
@@ -23,8 +23,15 @@ pub struct Shape {
     pub gives_back_space: bool,
 }
 
+/// What opening a file found and did.
+pub struct Prepared {
+    pub shape: Shape,
+    /// What was missing or altered, and was made anew.
+    pub mended: Vec<String>,
+}
+
 /// Brings a freshly opened file to the present schema and into WAL mode.
-pub fn prepare(connection: &mut Connection, place: &Place, patience: Duration) -> Result<Shape> {
+pub fn prepare(connection: &mut Connection, place: &Place, patience: Duration) -> Result<Prepared> {
     // Reading comes first: a file that is no database, belongs to a newer version or has a table of that name that is
     // not a queue, is not touched.
     let found = version(connection)?;
@@ -38,41 +45,82 @@ pub fn prepare(connection: &mut Connection, place: &Place, patience: Duration) -
         }
         switch_to_wal(connection, patience)?;
     }
-    if found < VERSION {
-        upgrade(connection)?;
-    }
-    let own_meta = connection.query_row(statement!("lease_is_ours"), [], |row| row.get(0))?;
+    let is_whole = found == VERSION && schema::differences(connection)?.is_empty() && has_place_for_lease(connection)?;
+    let mended = if is_whole { Vec::new() } else { upgrade(connection)? };
+    let own_meta = lease_is_ours(connection)?;
     let vacuum: i64 = connection.query_row("PRAGMA auto_vacuum", [], |row| row.get(0))?;
-    Ok(Shape { own_meta, gives_back_space: vacuum == INCREMENTAL })
+    Ok(Prepared { shape: Shape { own_meta, gives_back_space: vacuum == INCREMENTAL }, mended })
 }
 
-fn upgrade(connection: &mut Connection) -> Result<()> {
+fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
     let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     // Another process may have been first.
     let found = version(&tx)?;
-    match found {
-        0 => create_or_extend(&tx)?,
-        1 => {
-            tx.execute_batch(include_str!("migrations/0002_leave.sql"))?;
-            extend(&tx)?;
-        }
-        2 => extend(&tx)?,
-        3 => {}
-        _ => return Ok(()),
-    }
-    if found < 2 {
-        tx.execute_batch(include_str!("migrations/0002_tables.sql"))?;
-    }
-    if found < 3 {
-        tx.execute_batch(include_str!("migrations/0003_checksums.sql"))?;
-    }
-    if found > 0 {
+    check_table(&tx)?;
+    // Without a version there is nothing of ours, or what was left when tables were dropped: then it is made whole below.
+    let has_lost_version = found == 0 && schema::has_remains(&tx)?;
+    if has_lost_version {
+        tx.execute_batch(include_str!("migrations/0002_leave.sql"))?;
         tx.execute_batch(include_str!("migrations/0004_leave.sql"))?;
+    } else if found < VERSION {
+        migrate(&tx, found)?;
     }
-    tx.execute_batch(include_str!("migrations/0004_groups.sql"))?;
-    tx.execute_batch(include_str!("migrations/0004_guards.sql"))?;
+    let mut mended = schema::mend(&tx)?;
+    if !has_place_for_lease(&tx)? {
+        tx.execute_batch(include_str!("migrations/meta.sql"))?;
+        mended.push("table meta".into());
+    }
+    if found == 0 && !takes_lease(&tx)? {
+        tx.execute(statement!("lease_is_ours_set"), [])?;
+    }
     tx.execute(statement!("schema_version_set"), [VERSION.to_string()])?;
     tx.commit()?;
+    Ok(if found == VERSION || has_lost_version { mended } else { Vec::new() })
+}
+
+fn has_place_for_lease(connection: &Connection) -> Result<bool> {
+    Ok(lease_is_ours(connection)? || exists(connection, "meta")?)
+}
+
+fn lease_is_ours(connection: &Connection) -> Result<bool> {
+    Ok(connection.query_row(statement!("lease_is_ours"), [], |row| row.get(0))?)
+}
+
+/// Everything that a new file gets.
+pub fn create(connection: &Connection) -> Result<()> {
+    migrate(connection, 0)
+}
+
+fn migrate(connection: &Connection, found: i64) -> Result<()> {
+    let run = |sql: &str| connection.execute_batch(sql);
+    match found {
+        0 => create_or_extend(connection)?,
+        1 => {
+            run(include_str!("migrations/0002_leave.sql"))?;
+            extend(connection)?;
+        }
+        2 => extend(connection)?,
+        _ => {}
+    }
+    if found < 2 {
+        run(include_str!("migrations/0002_tables.sql"))?;
+    }
+    if found < 3 {
+        run(include_str!("migrations/0003_checksums.sql"))?;
+    }
+    if (1..4).contains(&found) {
+        run(include_str!("migrations/0004_leave.sql"))?;
+    }
+    if found < 4 {
+        run(include_str!("migrations/0004_groups.sql"))?;
+        run(include_str!("migrations/0004_guards.sql"))?;
+        // Until version 3 a row that was replaced stayed in the counts.
+        run(include_str!("migrations/recount.sql"))?;
+    }
+    if found == 4 {
+        run(include_str!("migrations/0005_leave.sql"))?;
+    }
+    run(include_str!("migrations/0005_status.sql"))?;
     Ok(())
 }
 
@@ -99,16 +147,12 @@ pub fn version(connection: &Connection) -> Result<i64> {
 
 fn create_or_extend(connection: &Connection) -> Result<()> {
     if exists(connection, "ingest_queue")? {
-        check_table(connection)?;
         extend(connection)?;
     } else {
         connection.execute_batch(include_str!("migrations/0001_create.sql"))?;
     }
     connection.execute_batch(include_str!("migrations/0001_indexes.sql"))?;
     connection.execute_batch(include_str!("migrations/0001_counts.sql"))?;
-    if !takes_lease(connection)? {
-        connection.execute(statement!("lease_is_ours_set"), [])?;
-    }
     Ok(())
 }
 
@@ -168,7 +212,7 @@ fn complaint(present: &[Column]) -> Option<String> {
     stranger.map(|column| format!("its column {} must be given a value", column.name))
 }
 
-fn extend(connection: &Connection) -> Result<()> {
+pub fn extend(connection: &Connection) -> Result<()> {
     let present = columns(connection, "ingest_queue")?;
     for (name, statement) in additions() {
         if !present.iter().any(|column| column.name.eq_ignore_ascii_case(name)) {
@@ -217,7 +261,7 @@ fn takes_lease(connection: &Connection) -> Result<bool> {
     Ok(tried.is_ok_and(|read| read == "{}"))
 }
 
-fn exists(connection: &Connection, table: &str) -> Result<bool> {
+pub fn exists(connection: &Connection, table: &str) -> Result<bool> {
     let kind: Option<String> = connection.query_row(statement!("kind_of"), [table], |row| row.get(0)).optional()?;
     Ok(kind.is_some())
 }

@@ -16,7 +16,9 @@ mod locks;
 mod log;
 mod migrate;
 mod place;
+mod references;
 mod rows;
+mod schema;
 mod signs;
 mod turns;
 
@@ -30,9 +32,11 @@ pub use locks::SignOfLife;
 #[cfg(feature = "python")]
 pub use locks::{COMMIT_CHECK, FORK, LOCKS, install};
 pub use place::Place;
+pub use references::Kept;
 pub use signs::{keep as keep_sign, tidy as tidy_signs};
 
 use once_cell::unsync::OnceCell;
+use references::Reference;
 use rows::{integer, read_claimed, read_counts, read_delivered, read_item, read_schedule, text};
 use rusqlite::types::{FromSql, Value as SqlValue};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
@@ -218,11 +222,12 @@ pub struct Tx<'a> {
     now: Now,
     now_text: OnceCell<String>,
     shape: migrate::Shape,
+    references: OnceCell<Vec<Reference>>,
 }
 
 impl<'a> Tx<'a> {
     fn new(connection: &'a Connection, now: Now, shape: migrate::Shape) -> Self {
-        Self { connection, now, now_text: OnceCell::new(), shape }
+        Self { connection, now, now_text: OnceCell::new(), shape, references: OnceCell::new() }
     }
 
     pub fn now(&self) -> Now {
@@ -471,8 +476,29 @@ impl<'a> Tx<'a> {
         self.run(statement!("purge"), params![queue, status, limit])
     }
 
-    pub fn purge_between(&self, queue: &str, status: &str, after: i64, until: i64) -> Result<usize> {
-        self.run(statement!("purge_between"), params![queue, status, after, until])
+    pub fn ids_between(&self, queue: &str, status: &str, after: i64, until: i64) -> Result<Vec<i64>> {
+        let mut statement = self.connection.prepare_cached(statement!("ids_between"))?;
+        let rows = statement.query_map(params![queue, status, after, until], |row| row.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Those of some items that foreign keys of other tables refer to.
+    pub fn kept(&self, queue: &str, ids: &[i64]) -> Result<Vec<Kept>> {
+        let mut kept = Vec::new();
+        for reference in self.references()? {
+            let found = reference.among(self.connection, queue, ids)?;
+            kept.extend(found.into_iter().map(|id| Kept { id, table: reference.table.clone() }));
+        }
+        Ok(kept)
+    }
+
+    /// Whether a foreign key could refer to an item at all.
+    pub fn has_references(&self) -> Result<bool> {
+        Ok(!self.references()?.is_empty())
+    }
+
+    fn references(&self) -> Result<&[Reference]> {
+        Ok(self.references.get_or_try_init(|| references::references(self.connection))?)
     }
 
     /// The id so many rows further on, or the last one; `None` after that.
@@ -491,8 +517,13 @@ impl<'a> Tx<'a> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    pub fn prune_timeless(&self, queue: &str, limit: i64) -> Result<usize> {
-        self.run(statement!("prune_timeless"), params![queue, self.now.ms(), limit])
+    /// Done items of which nobody wrote when they ended, those after item `after`.
+    pub fn timeless(&self, queue: &str, after: i64, limit: i64) -> Result<Vec<Ended>> {
+        let mut statement = self.connection.prepare_cached(statement!("timeless"))?;
+        let rows = statement.query_map(params![queue, after, self.now.ms(), limit], |row| {
+            Ok(Ended { id: row.get(0)?, is_reserved: row.get(1)? })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     pub fn drop_content(&self, queue: &str, id: i64) -> Result<()> {

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 
 import pytest
 from membox_queue import Queue
@@ -100,6 +101,34 @@ def test_doctor_notes_what_waits_without_a_worker_and_what_failed(call, queue, c
     assert found["failed"]["level"] == "note"
     queue.pause()
     assert "membox-queue resume" in findings(call("doctor", "--json"))[1]["waiting"]["words"]
+
+
+def test_doctor_notes_what_foreign_keys_keep_and_what_opening_has_mended(call, queue, path):
+    queue.enqueue("x")
+    queue.mark_done(queue.claim())
+    queue.close()
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "CREATE TABLE notes (item REFERENCES ingest_queue); INSERT INTO notes VALUES (1); DROP INDEX ingest_queue_ready"
+    )
+    connection.close()
+    healthy, found = findings(call("doctor", "--json"))
+    assert healthy
+    assert "notes" in found["kept"]["words"]
+    assert "index ingest_queue_ready" in found["schema"]["words"]
+    assert "schema" not in findings(call("doctor", "--json"))[1]
+
+
+def test_doctor_finds_items_whose_status_is_none(call, queue, path):
+    queue.enqueue("x")
+    queue.close()
+    connection = sqlite3.connect(path)
+    [sql] = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'ingest_queue_status_update'").fetchone()
+    connection.executescript(f"DROP TRIGGER ingest_queue_status_update; UPDATE ingest_queue SET status = 'Done'; {sql}")
+    connection.close()
+    healthy, found = findings(call("doctor", "--json"))
+    assert not healthy
+    assert "1 item (1) with a status that is none" in found["status"]["words"]
 
 
 def test_doctor_names_who_blocks_the_file(call, queue, writer):

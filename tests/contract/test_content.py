@@ -1,7 +1,7 @@
 """Content: what enqueue was given comes back equal and of the same type, or is refused and nothing is written."""
 
-import json
 import enum
+import json
 import math
 from collections import OrderedDict
 

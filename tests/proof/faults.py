@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from membox_queue import Queue, QueueBusyError, StorageError
-from test_files import DOWN_TO_VERSION_1, DOWN_TO_VERSION_2, DOWN_TO_VERSION_3
+from test_files import DOWN_TO_VERSION_1, DOWN_TO_VERSION_2, DOWN_TO_VERSION_3, DOWN_TO_VERSION_4
 from test_membox_file import MEMBOX, ROWS
 
 from proof.disk import Disk, Fault, memory_folder
@@ -87,8 +87,13 @@ def and_die(work: Callable[[], Any]) -> None:
     assert os.waitpid(pid, 0)[1] == 0
 
 
-def version_3(path: Path) -> None:
+def version_4(path: Path) -> None:
     full(path)
+    script(path, DOWN_TO_VERSION_4)
+
+
+def version_3(path: Path) -> None:
+    version_4(path)
     script(path, DOWN_TO_VERSION_3)
 
 
@@ -171,6 +176,7 @@ VERBS = {
     "migrate_1": opening(version_1),
     "migrate_2": opening(version_2),
     "migrate_3": opening(version_3),
+    "migrate_4": opening(version_4),
     "migrate_membox": opening(membox),
 }
 

@@ -48,20 +48,25 @@ def examine(db: Path, name: str) -> list[Finding]:
     """Look at everything."""
     try:
         with existing(db, name) as queue:
-            findings = [*of_file(queue, db), *of_queue(queue)]
+            seen = queue.check()
+            findings = [*of_file(queue, db, seen), *of_queue(queue, seen)]
     except QueueError as error:
         findings = [Finding("file", "bad", str(error))]
     return [*findings, *of_versions()]
 
 
-def of_file(queue: Queue, db: Path) -> Iterator[Finding]:
+def of_file(queue: Queue, db: Path, seen: dict[str, Any]) -> Iterator[Finding]:
     """The file: soundness, size, log, locks, disk."""
-    seen = queue.check()
     faults = seen["faults"]
     if faults:
         yield Finding("integrity", "bad", f"{number(len(faults), 'fault')}: {faults[0]}; restore a backup")
     else:
         yield Finding("integrity", "ok", "no faults found")
+    if mended := seen["mended"]:
+        words = (
+            f"{', '.join(mended[:3])}{', …' if len(mended) > 3 else ''}: missing or altered, and made anew by opening"
+        )
+        yield Finding("schema", "note", words)
     spare = f", {size(seen['free_bytes'])} of it free" if seen["free_bytes"] else ""
     yield Finding("file", "ok", f"{size(seen['file_bytes'])}{spare}, schema {seen['schema_version']}")
     log = size(seen["wal_bytes"])
@@ -94,17 +99,23 @@ def stubborn(queue: Queue) -> str | None:
     return None
 
 
-def of_queue(queue: Queue) -> Iterator[Finding]:
-    """The queue: what is stuck, what waits, what failed."""
-    stats, stuck = queue.stats(), queue.check(thorough=False)["stuck"]
+def of_queue(queue: Queue, seen: dict[str, Any]) -> Iterator[Finding]:
+    """The queue: what is stuck, what nothing sees, what stays, what waits, what failed."""
+    stats, stuck = queue.stats(), seen["stuck"]
     counts = stats["counts"]
     if stuck:
-        which = ", ".join(map(str, stuck[:5])) + (", …" if len(stuck) > 5 else "")
-        gone = f"{number(len(stuck), 'item')} ({which}) in the hands of workers that are gone"
+        gone = f"{some(stuck)} in the hands of workers that are gone"
         words = f"{gone}; the next one takes them back: membox-queue process HANDLER"
         yield Finding("stuck", "bad", words)
     else:
         yield Finding("stuck", "ok", "nothing")
+    if unknown := seen["unknown_status"]:
+        words = f"{some(unknown)} with a status that is none, so nothing sees them; set it to pending, or delete them"
+        yield Finding("status", "bad", words)
+    for table, ids in seen["kept_by_foreign_keys"].items():
+        yield Finding(
+            "kept", "note", f"{some(ids)} that retention passes over: rows of the table {table} refer to them"
+        )
     age = stats["oldest_pending_age"]
     waiting = number(counts["pending"], "item") + (f", the oldest for {duration(age)}" if age is not None else "")
     if stats["paused"]:
@@ -116,6 +127,11 @@ def of_queue(queue: Queue) -> Iterator[Finding]:
     failed = number(counts["failed"], "item")
     words = f"{failed}; see: membox-queue failures" if counts["failed"] else "nothing"
     yield Finding("failed", "note" if counts["failed"] else "ok", words)
+
+
+def some(ids: list[int]) -> str:
+    """How many items, and which, the first few."""
+    return f"{number(len(ids), 'item')} ({', '.join(map(str, ids[:5]))}{', …' if len(ids) > 5 else ''})"
 
 
 def of_versions() -> Iterator[Finding]:

@@ -2,8 +2,6 @@
 -- application's user_version is not ours to touch.
 CREATE TABLE membox_queue_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-
 -- Claimable rows, and only those, in the order of claims.
 CREATE INDEX ingest_queue_ready ON ingest_queue (queue, priority DESC, id)
     WHERE status = 'pending' AND run_at IS NULL AND behind = 0;

@@ -1,2 +1,2 @@
 -- What a file of version 1 has in another shape.
-DROP INDEX ingest_queue_failed;
+DROP INDEX IF EXISTS ingest_queue_failed;

@@ -1,16 +1,5 @@
 -- What keeps the table true whoever writes to it: claims given back by other programs, groups, traces of removed rows.
 
--- A program that knows only membox's columns gives rows back without clearing the claim: the old holder's receipt
--- and lease must not live on.
-CREATE TRIGGER ingest_queue_unclaim AFTER UPDATE OF status ON ingest_queue
-    WHEN NEW.status = 'pending' AND NEW.claim_token IS NOT NULL
-BEGIN
-    UPDATE ingest_queue
-       SET claim_token = NULL, lease_until = NULL, lease_ms = NULL, worker = NULL, holder = NULL, batch = NULL,
-           cancelled = 0
-     WHERE id = NEW.id;
-END;
-
 -- A group's rows stand in the order of their ids. Those that are pending and ready, or wait for a retry, have entered;
 -- the first of them, as many as the group may run beside those in work, stand in front, all others behind. A group that
 -- is held because of its rate has nothing in front. The last two columns say how its counts change.
@@ -156,7 +145,3 @@ BEGIN
         OR NOT EXISTS (SELECT 1 FROM ingest_queue WHERE ingest_queue.id = former.id);
     DELETE FROM membox_queue_replaced;
 END;
-
--- Groups that were left without a first item by a replacement in an earlier version.
-UPDATE ingest_queue SET behind = 0 WHERE group_key IS NULL AND behind <> 0;
-INSERT INTO membox_queue_group_moved SELECT queue, group_key, 0, 0 FROM membox_queue_groups;

@@ -1,0 +1,79 @@
+//! Foreign keys by which tables of the user refer to items. Our connections do not enforce them, so that a delete of ours
+//! neither cascades nor fails half-way; instead, what is referred to is not deleted.
+
+use rusqlite::{Connection, params};
+
+use super::statement;
+use crate::error::Result;
+
+/// One foreign key that refers to items.
+pub struct Reference {
+    pub table: String,
+    key: i64,
+    /// Its columns, and those of the items they refer to.
+    columns: Vec<(String, String)>,
+}
+
+/// An item that a row of another table refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    pub id: i64,
+    pub table: String,
+}
+
+/// The foreign keys of the file that refer to items; usually none.
+pub fn references(connection: &Connection) -> Result<Vec<Reference>> {
+    let mut statement = connection.prepare_cached(statement!("references"))?;
+    let mut rows = statement.query([])?;
+    let mut references: Vec<Reference> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (table, key, columns): (String, i64, _) = (row.get(0)?, row.get(1)?, (row.get(2)?, row.get(3)?));
+        match references.last_mut().filter(|last| last.table == table && last.key == key) {
+            Some(last) => last.columns.push(columns),
+            None => references.push(Reference { table, key, columns: vec![columns] }),
+        }
+    }
+    Ok(references)
+}
+
+impl Reference {
+    /// Those of the given items of a queue that the key refers to.
+    pub fn among(&self, connection: &Connection, queue: &str, ids: &[i64]) -> Result<Vec<i64>> {
+        let sql = format!(
+            "SELECT item.id FROM json_each(?2) AS asked CROSS JOIN ingest_queue AS item ON item.id = asked.value
+              WHERE item.queue = ?1 AND {}",
+            self.condition()
+        );
+        let asked = format!("{ids:?}");
+        collect(connection, &sql, params![queue, asked])
+    }
+
+    /// Finished items of a queue that the key refers to, a bounded number.
+    pub fn finished(&self, connection: &Connection, queue: &str, limit: usize) -> Result<Vec<i64>> {
+        let sql = format!(
+            "SELECT item.id FROM ingest_queue AS item
+              WHERE item.queue = ?1 AND item.status IN ('done', 'failed', 'cancelled') AND {} LIMIT ?2",
+            self.condition()
+        );
+        collect(connection, &sql, params![queue, limit as i64])
+    }
+
+    /// The names are the user's, so this is the one place where SQL is put together. The item stands on the left: its
+    /// columns decide how values are compared, as they do for foreign keys.
+    fn condition(&self) -> String {
+        let (theirs, ours): (Vec<_>, Vec<_>) =
+            self.columns.iter().map(|(their, our)| (quoted(their), quoted(our))).unzip();
+        let (theirs, ours) = (theirs.join(", row."), ours.join(", item."));
+        format!("(item.{ours}) IN (SELECT row.{theirs} FROM main.{} AS row)", quoted(&self.table))
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn collect(connection: &Connection, sql: &str, values: impl rusqlite::Params) -> Result<Vec<i64>> {
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map(values, |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
