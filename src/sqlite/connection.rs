@@ -15,6 +15,7 @@ use super::checkpoint::Folding;
 use super::joint::{Joint, Work};
 use super::locks::SignOfLife;
 use super::place::Place;
+use super::references::References;
 use super::turns::Turns;
 use super::{Tx, fork, locks, migrate};
 use crate::clock::Clock;
@@ -120,6 +121,7 @@ pub struct Database {
     sign: Mutex<Option<Option<Arc<SignOfLife>>>>,
     shape: migrate::Shape,
     mended: Vec<String>,
+    references: References,
     identity: Identity,
     generation: u64,
 }
@@ -241,6 +243,7 @@ impl Database {
             sign: Mutex::default(),
             shape: prepared.shape,
             mended: prepared.mended,
+            references: References::default(),
             identity,
             generation: fork::generation(),
         })
@@ -297,6 +300,10 @@ impl Database {
 
     pub(super) fn shape(&self) -> migrate::Shape {
         self.shape
+    }
+
+    pub(super) fn references(&self) -> &References {
+        &self.references
     }
 
     /// What was missing or altered in the file when it was opened, and was made anew.
@@ -460,7 +467,7 @@ impl Database {
     fn transact(&self, writer: &Writer, flush: Flush, clock: &Clock, own: &mut Work<'_>) -> (Result<()>, bool) {
         let connection = writer.connection();
         let _guard = Rollback(connection);
-        let tx = Tx::new(connection, clock.now(), self.shape);
+        let tx = Tx::new(connection, clock.now(), self.shape, &self.references);
         self.joint.transact(&tx, flush, clock, own, || {
             run(connection, "COMMIT").map_err(|error| match error {
                 Error::Io(text) => {

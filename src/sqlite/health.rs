@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::references::{Kept, references};
+use super::references::Kept;
 use super::{Database, Place, claims_of, expired, holders, locks, migrate, schema, statement};
 use crate::clock::Now;
 use crate::error::{Error, Result};
@@ -64,7 +64,7 @@ impl Database {
                 faults,
                 mended: self.mended().to_vec(),
                 unknown_status,
-                kept: kept(connection, queue)?,
+                kept: self.kept(connection, queue)?,
                 schema_version: migrate::version(connection)?,
                 file_bytes: page_bytes * number(connection, "PRAGMA page_count")?,
                 free_bytes: page_bytes * number(connection, "PRAGMA freelist_count")?,
@@ -87,6 +87,16 @@ impl Database {
         ids.truncate(MOST_TOLD);
         Ok(ids)
     }
+
+    fn kept(&self, connection: &Connection, queue: &str) -> Result<Vec<Kept>> {
+        let mut kept = Vec::new();
+        for reference in self.references().of(connection)?.iter() {
+            let mut ids = reference.finished(connection, queue, MOST_TOLD)?;
+            ids.sort_unstable();
+            kept.extend(ids.into_iter().map(|id| Kept { id, table: reference.table.clone() }));
+        }
+        Ok(kept)
+    }
 }
 
 fn faults(connection: &Connection) -> Result<Vec<String>> {
@@ -103,16 +113,6 @@ fn unknown_status(connection: &Connection, queue: &str) -> Result<Vec<i64>> {
     let mut statement = connection.prepare(statement!("unknown_status"))?;
     let rows = statement.query_map(params![queue, MOST_TOLD as i64], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-fn kept(connection: &Connection, queue: &str) -> Result<Vec<Kept>> {
-    let mut kept = Vec::new();
-    for reference in references(connection)? {
-        let mut ids = reference.finished(connection, queue, MOST_TOLD)?;
-        ids.sort_unstable();
-        kept.extend(ids.into_iter().map(|id| Kept { id, table: reference.table.clone() }));
-    }
-    Ok(kept)
 }
 
 fn number(connection: &Connection, pragma: &str) -> Result<i64> {

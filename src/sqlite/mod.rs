@@ -36,7 +36,7 @@ pub use references::Kept;
 pub use signs::{keep as keep_sign, tidy as tidy_signs};
 
 use once_cell::unsync::OnceCell;
-use references::Reference;
+use references::References;
 use rows::{integer, read_claimed, read_counts, read_delivered, read_item, read_schedule, text};
 use rusqlite::types::{FromSql, Value as SqlValue};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
@@ -222,12 +222,12 @@ pub struct Tx<'a> {
     now: Now,
     now_text: OnceCell<String>,
     shape: migrate::Shape,
-    references: OnceCell<Vec<Reference>>,
+    references: &'a References,
 }
 
 impl<'a> Tx<'a> {
-    fn new(connection: &'a Connection, now: Now, shape: migrate::Shape) -> Self {
-        Self { connection, now, now_text: OnceCell::new(), shape, references: OnceCell::new() }
+    fn new(connection: &'a Connection, now: Now, shape: migrate::Shape, references: &'a References) -> Self {
+        Self { connection, now, now_text: OnceCell::new(), shape, references }
     }
 
     pub fn now(&self) -> Now {
@@ -485,7 +485,7 @@ impl<'a> Tx<'a> {
     /// Those of some items that foreign keys of other tables refer to.
     pub fn kept(&self, queue: &str, ids: &[i64]) -> Result<Vec<Kept>> {
         let mut kept = Vec::new();
-        for reference in self.references()? {
+        for reference in self.references.of(self.connection)?.iter() {
             let found = reference.among(self.connection, queue, ids)?;
             kept.extend(found.into_iter().map(|id| Kept { id, table: reference.table.clone() }));
         }
@@ -494,11 +494,7 @@ impl<'a> Tx<'a> {
 
     /// Whether a foreign key could refer to an item at all.
     pub fn has_references(&self) -> Result<bool> {
-        Ok(!self.references()?.is_empty())
-    }
-
-    fn references(&self) -> Result<&[Reference]> {
-        Ok(self.references.get_or_try_init(|| references::references(self.connection))?)
+        Ok(!self.references.of(self.connection)?.is_empty())
     }
 
     /// The id so many rows further on, or the last one; `None` after that.

@@ -1,10 +1,13 @@
 //! Foreign keys by which tables of the user refer to items. Our connections do not enforce them, so that a delete of ours
 //! neither cascades nor fails half-way; instead, what is referred to is not deleted.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, params};
 
 use super::statement;
 use crate::error::Result;
+use crate::sync::Mutex;
 
 /// One foreign key that refers to items.
 pub struct Reference {
@@ -21,8 +24,23 @@ pub struct Kept {
     pub table: String,
 }
 
-/// The foreign keys of the file that refer to items; usually none.
-pub fn references(connection: &Connection) -> Result<Vec<Reference>> {
+/// The foreign keys of a file that refer to items, usually none; read anew when its schema has changed.
+#[derive(Default)]
+pub struct References(Mutex<Option<(i64, Arc<[Reference]>)>>);
+
+impl References {
+    pub fn of(&self, connection: &Connection) -> Result<Arc<[Reference]>> {
+        let schema: i64 = connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))?;
+        if let Some((_, known)) = self.0.lock().as_ref().filter(|(of, _)| *of == schema) {
+            return Ok(known.clone());
+        }
+        let found: Arc<[Reference]> = read(connection)?.into();
+        *self.0.lock() = Some((schema, found.clone()));
+        Ok(found)
+    }
+}
+
+fn read(connection: &Connection) -> Result<Vec<Reference>> {
     let mut statement = connection.prepare_cached(statement!("references"))?;
     let mut rows = statement.query([])?;
     let mut references: Vec<Reference> = Vec::new();
