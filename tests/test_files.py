@@ -11,6 +11,7 @@ from membox_queue import (
     NotADatabaseError,
     PayloadTooLargeError,
     Queue,
+    Rate,
     ReadOnlyError,
     StorageError,
 )
@@ -498,3 +499,23 @@ def test_a_status_that_is_none_is_refused_by_the_table(path, statement, made):
         connection.close()
         assert [(item.content, item.status) for item in queue.items()] == [("x", "pending")]
         assert queue.counts()["pending"] == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE membox_queue_counts SET pending = 1.5",
+        "UPDATE membox_queue_counts SET done = 'many'",
+        "UPDATE membox_queue_groups SET pending = 'many'",
+        "INSERT INTO membox_queue_holds VALUES ('ingest', x'00', 1.5)",
+        "INSERT INTO membox_queue_starts VALUES ('ingest', '', 1.5, 'soon')",
+        "INSERT INTO membox_queue_starts VALUES ('ingest', '', 1, 'soon')",
+    ],
+)
+def test_values_of_another_type_in_our_own_tables_stop_no_call(path, sql, statement):
+    with Queue(path, rate=Rate(100, per=60)) as queue:
+        queue.enqueue("x", group="g")
+        sql(path, statement)
+        for look in (queue.counts, queue.group_counts, queue.stats, queue.check, queue.tend):
+            look()
+        assert queue.mark_done(queue.claim())

@@ -801,7 +801,8 @@ impl Database {
             let mut statement = connection.prepare_cached(statement!("group_counts"))?;
             let rows = statement.query_map(params![queue], |row| {
                 let group = text(row, 0)?.unwrap_or_default();
-                Ok(GroupCounts { group, pending: row.get(1)?, processing: row.get(2)? })
+                let [pending, processing] = [integer(row, 1)?.unwrap_or(0), integer(row, 2)?.unwrap_or(0)];
+                Ok(GroupCounts { group, pending, processing })
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })

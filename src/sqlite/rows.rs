@@ -22,13 +22,14 @@ pub fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
 }
 
 pub fn read_counts(row: &Row) -> rusqlite::Result<Counts> {
+    let count = |index| Ok::<_, rusqlite::Error>(integer(row, index)?.unwrap_or(0));
     Ok(Counts {
-        pending: row.get(0)?,
-        processing: row.get(1)?,
-        done: row.get(2)?,
-        failed: row.get(3)?,
-        blocked: row.get(4)?,
-        cancelled: row.get(5)?,
+        pending: count(0)?,
+        processing: count(1)?,
+        done: count(2)?,
+        failed: count(3)?,
+        blocked: count(4)?,
+        cancelled: count(5)?,
     })
 }
 
