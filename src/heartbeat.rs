@@ -12,7 +12,7 @@ use crate::sqlite::{self, Database, Flush, Tx, Wait};
 use crate::sync::{Mutex, wait};
 
 /// A lease is renewed this many times before it would run out.
-const BEATS_PER_LEASE: u32 = 3;
+pub const BEATS_PER_LEASE: u32 = 3;
 
 /// What is renewed by beats is granted longer than its lease by one part in so many: a beat.
 pub const GRACE: i64 = BEATS_PER_LEASE as i64;
@@ -121,7 +121,14 @@ impl Drop for Beat {
     fn drop(&mut self) {
         // The parent's heart may have been locked at the moment of the fork.
         if self.heart.generation == sqlite::generation() {
-            self.heart.state.lock().entries.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
+            let mut state = self.heart.state.lock();
+            state.entries.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
+            let database = &self.entry.database;
+            if database.waits_to_renew_here()
+                && !state.entries.iter().any(|entry| Arc::ptr_eq(&entry.database, database))
+            {
+                database.show_wait_to_renew(false);
+            }
         }
     }
 }
@@ -205,6 +212,8 @@ fn renew(together: &[Arc<Entry>], patience: Duration) -> bool {
     let renewed = first.database.write(Flush::Normal, &first.clock, Wait::up_to(patience), |tx| {
         together.iter().map(|entry| (entry.renew)(tx)).collect::<Result<Vec<bool>>>()
     });
+    // Those who would reclaim what could not be renewed in time see that it is about to be.
+    first.database.show_wait_to_renew(renewed.is_err());
     let Ok(held) = renewed else { return false };
     for (entry, is_held) in together.iter().zip(held) {
         if !is_held {

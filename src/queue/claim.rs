@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::progress::Unsaid;
 use super::rate::FREED_AT_A_TIME;
+use super::reclaim::RENEWAL_PAUSE;
 use super::schedule::TICKS_AT_A_TIME;
 use super::{Queue, Session, draw};
 use crate::error::{Error, Result};
@@ -18,9 +19,6 @@ use crate::sync::Mutex;
 
 /// How many rows one claim brings in; the rest is left to the next claims.
 const DUE_AT_A_TIME: usize = 2_000;
-const EXPIRED_AT_A_TIME: usize = 16;
-/// How often leases are compared with a clock that may have gone back.
-const LOOK_AHEAD_MS: u64 = 1_000;
 
 /// How to claim.
 #[derive(Clone, Debug)]
@@ -118,6 +116,8 @@ impl Held {
             started_at: self.item.started_at.clone(),
             cancelled: false,
             batch: self.batch,
+            holder: None,
+            lease_ms: None,
         }
     }
 
@@ -157,6 +157,8 @@ pub(super) struct Taken {
     pub items: Vec<Held>,
     /// More rows wait to be brought in, so finding nothing does not mean that there is nothing.
     pub unfinished: bool,
+    /// A lease has run out whose live holder is about to renew it; if it does not, there is something to claim.
+    pub awaits_renewal: bool,
 }
 
 impl Queue {
@@ -170,14 +172,15 @@ impl Queue {
     pub(super) fn claim_within(&self, how: &Claim, wait: Wait) -> Result<Vec<Held>> {
         let session = self.session()?;
         faults::before(&[Verb::Claim])?;
+        let started = Instant::now();
         let mut looks = !session.has_found.load(Ordering::Relaxed);
         loop {
             if looks && !self.may_find(&how.from)? {
                 self.tend_beside();
                 return Ok(Vec::new());
             }
-            let wait = if looks { wait } else { Wait { limit: Duration::ZERO, ..wait } };
-            let taken = match self.try_to_claim(&session, how, wait) {
+            let limit = if looks { wait.limit } else { Duration::ZERO };
+            let taken = match self.try_to_claim(&session, how, Wait { limit, ..wait }) {
                 Err(Error::Busy(_)) if !looks => {
                     looks = true;
                     continue;
@@ -185,12 +188,19 @@ impl Queue {
                 taken => taken?,
             };
             session.has_found.store(!taken.items.is_empty(), Ordering::Relaxed);
-            if !taken.items.is_empty() || !taken.unfinished {
+            let may_find_more = taken.unfinished || (taken.awaits_renewal && started.elapsed() < wait.limit);
+            if !taken.items.is_empty() || !may_find_more {
                 self.tend_beside();
                 if !taken.items.is_empty() {
                     faults::after(&[Verb::Claim])?;
                 }
                 return Ok(taken.items);
+            }
+            if taken.awaits_renewal {
+                std::thread::sleep(RENEWAL_PAUSE);
+                if (wait.interrupted)() {
+                    return Err(Error::Interrupted);
+                }
             }
         }
     }
@@ -207,9 +217,9 @@ impl Queue {
         }
         self.take_over(std::mem::take(&mut attention.settings))?;
         if attention.paused {
-            return Ok(Taken { items: Vec::new(), unfinished: false });
+            return Ok(Taken { items: Vec::new(), unfinished: false, awaits_renewal: false });
         }
-        let (brought_in, mut unfinished) = self.bring_in(tx, &attention)?;
+        let (brought_in, mut unfinished, awaits_renewal) = self.bring_in(tx, &attention)?;
         let several = self.settings().settings.group_limit.is_some_and(|limit| limit > 1);
         // The first look has found the first item already, unless something came in since.
         let mut found = if brought_in { None } else { attention.ready };
@@ -245,9 +255,9 @@ impl Queue {
             }
         }
         if items.is_empty() && !unfinished {
-            unfinished = self.take_back_from_dead(tx)?;
+            unfinished = self.reclaim_from_dead(tx)?;
         }
-        Ok(Taken { items, unfinished })
+        Ok(Taken { items, unfinished, awaits_renewal })
     }
 
     /// The first claimable item, unless it was found before. Of a group that may run several at once several stand in
@@ -302,55 +312,16 @@ impl Queue {
         }
     }
 
-    /// Small, bounded steps: due items join the order, expired claims are taken back. Says whether anything was brought
-    /// in, and whether some is left.
-    fn bring_in(&self, tx: &Tx, attention: &Attention) -> Result<(bool, bool)> {
+    /// Small, bounded steps: due items join the order, what has ended without an end is reclaimed. Returns whether
+    /// anything was brought in, whether some is left, and whether a renewal is awaited.
+    fn bring_in(&self, tx: &Tx, attention: &Attention) -> Result<(bool, bool, bool)> {
         let ticked = if attention.ticking { self.tick(tx)? } else { 0 };
         let freed = if attention.freed { self.free_groups(tx)? } else { 0 };
         let due = if attention.due { tx.bring_in_due(self.name(), DUE_AT_A_TIME)? } else { 0 };
-        // Each takes back what it finds before the next one looks: a claim may have more than one reason to end.
-        let revived = self.is_time_to_look_for_dead()? && self.take_back_from_dead(tx)?;
-        let mut expired = Vec::new();
-        if attention.expired {
-            let lease_ms = self.settings().settings.lease_ms();
-            tx.grant(self.name(), lease_ms, DUE_AT_A_TIME)?;
-            expired = tx.expired(self.name(), lease_ms, EXPIRED_AT_A_TIME)?;
-        }
-        self.take_back(tx, &expired)?;
-        let ahead = self.look_ahead(tx)?;
-        self.take_back(tx, &ahead)?;
-        let unfinished = ticked >= TICKS_AT_A_TIME
-            || freed >= FREED_AT_A_TIME
-            || due >= DUE_AT_A_TIME
-            || expired.len() >= EXPIRED_AT_A_TIME
-            || ahead.len() == EXPIRED_AT_A_TIME;
-        let brought_in = due + ticked + freed > 0 || revived || !expired.is_empty() || !ahead.is_empty();
-        Ok((brought_in, unfinished))
-    }
-
-    /// Claims that a clock that went back would hold too long. Finding them means walking all claims, so it is not
-    /// done for every one of them.
-    fn look_ahead(&self, tx: &Tx) -> Result<Vec<Claimed>> {
-        let session = self.session()?;
-        if !self.is_time_to_look_ahead(&session) {
-            return Ok(Vec::new());
-        }
-        // The clock went back, perhaps before this object came: nothing else may hold too long either.
-        let last = session.looked_ahead_at.load(Ordering::Relaxed);
-        if tx.now().ms() < last || last == i64::MIN {
-            self.bring_ticks_closer(tx)?;
-            while self.free_groups(tx)? >= FREED_AT_A_TIME {}
-        }
-        let ahead = tx.ahead(self.name(), self.settings().settings.lease_ms(), EXPIRED_AT_A_TIME)?;
-        if ahead.len() < EXPIRED_AT_A_TIME {
-            session.looked_ahead_at.store(tx.now().ms(), Ordering::Relaxed);
-        }
-        Ok(ahead)
-    }
-
-    pub(super) fn is_time_to_look_ahead(&self, session: &Session) -> bool {
-        let last = session.looked_ahead_at.load(Ordering::Relaxed);
-        self.options.clock.now().ms().abs_diff(last) >= LOOK_AHEAD_MS
+        let reclaimed = self.reclaim(tx, attention.expired, self.is_time_to_look_for_dead()?)?;
+        let unfinished =
+            ticked >= TICKS_AT_A_TIME || freed >= FREED_AT_A_TIME || due >= DUE_AT_A_TIME || reclaimed.more;
+        Ok((due + ticked + freed > 0 || reclaimed.any, unfinished, reclaimed.awaits_renewal))
     }
 
     /// Renews a claim from a native thread until the beat is dropped, or `longest` is over; at once, if much of its lease is

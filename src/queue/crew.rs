@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
 
 use super::claim::{Claim, From, Held, Taken};
+use super::reclaim::RENEWAL_PAUSE;
 use super::wait::Waiting;
 use super::{Queue, worker};
 use crate::error::{Error, Result};
@@ -242,6 +243,10 @@ impl Crew {
             };
             match found {
                 Found::Items(_, taken) if taken.items.is_empty() && taken.unfinished => self.unreserve(may_take),
+                Found::Items(_, taken) if taken.items.is_empty() && taken.awaits_renewal => {
+                    self.unreserve(may_take);
+                    std::thread::sleep(RENEWAL_PAUSE);
+                }
                 Found::Items(queue, taken) if !taken.items.is_empty() => {
                     let items = self.take_in_hand(slot, queue, taken.items)?;
                     if items.is_empty() {
@@ -336,7 +341,7 @@ impl Crew {
                     self.state.lock().turn = number + 1;
                     return Ok((Found::Items(number, taken), outcome));
                 }
-                if taken.unfinished {
+                if taken.unfinished || taken.awaits_renewal {
                     unfinished = Some((number, taken));
                 }
             }

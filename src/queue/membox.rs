@@ -83,7 +83,7 @@ impl Queue {
     /// goes back uncounted, however fresh its claim is.
     fn give_back_everything(&self, tx: &Tx) -> Result<()> {
         self.refresh_settings_if_readable(tx)?;
-        while self.take_back_from_dead(tx)? {}
+        while self.reclaim_from_dead(tx)? {}
         for claim in tx.in_process(self.name())? {
             self.end(tx, &claim, Ending::given_back())?;
         }

@@ -3,7 +3,6 @@
 mod admin;
 mod claim;
 mod crew;
-mod death;
 mod finish;
 mod lock;
 mod look;
@@ -11,6 +10,7 @@ mod membox;
 mod progress;
 mod put;
 mod rate;
+mod reclaim;
 mod retention;
 mod schedule;
 mod settings;
@@ -27,6 +27,7 @@ pub use settings::Current;
 pub use wait::Waiting;
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
@@ -122,6 +123,8 @@ struct Session {
     has_found: AtomicBool,
     /// When the other processes were last looked at for signs of life.
     looked_for_dead_at: Mutex<Option<Instant>>,
+    /// Claims whose lease ran out while their holder waited to renew them: the attempt, and since when.
+    renewals: Mutex<HashMap<i64, (i64, Instant)>>,
     /// Who claims, for people to read.
     worker_name: Arc<str>,
     /// The file knows that this process may claim from the queue.
@@ -147,6 +150,7 @@ impl Session {
             walks: Mutex::default(),
             has_found: AtomicBool::new(false),
             looked_for_dead_at: Mutex::default(),
+            renewals: Mutex::default(),
             generation: sqlite::generation(),
         })
     }

@@ -60,6 +60,7 @@ impl Queue {
     /// only foreign keys have kept.
     pub fn tend(&self, is_enough: impl Fn() -> bool + Sync) -> Result<Option<Kept>> {
         let session = self.session()?;
+        self.reclaim_stuck(self.options.patience)?;
         // What was spared on a walk that is under way may be free by now.
         *session.walks.lock() = Walks::default();
         let mut kept = None;

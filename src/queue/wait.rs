@@ -101,7 +101,12 @@ impl Queue {
     pub fn ended_or_sleep(&self, waiting: &mut Waiting, id: i64, limit: Duration) -> Result<Option<Item>> {
         self.keep_waiting(waiting)?;
         if waiting.is_worth_looking {
-            let Some(item) = self.get(id)? else {
+            let mut found = self.get(id)?;
+            if found.as_ref().is_some_and(|item| item.status == Status::Processing.as_str()) {
+                self.reclaim_stuck(Duration::ZERO)?;
+                found = self.get(id)?;
+            }
+            let Some(item) = found else {
                 return Err(Error::Invalid(format!("there is no item {id} in the queue '{}'", self.name())));
             };
             let ended = [Status::Done, Status::Failed, Status::Cancelled].map(Status::as_str);
@@ -120,7 +125,7 @@ impl Queue {
     }
 
     /// Whether something is held that a clock which went back would hold too long; asked about once a second.
-    fn seems_ahead(&self, session: &Session, now: Now) -> Result<bool> {
+    pub(super) fn seems_ahead(&self, session: &Session, now: Now) -> Result<bool> {
         if !self.is_time_to_look_ahead(session) {
             return Ok(false);
         }

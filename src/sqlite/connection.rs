@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
@@ -117,6 +117,8 @@ pub struct Database {
     bell: Bell,
     folding: Arc<Folding>,
     joint: Joint,
+    /// The heartbeat could not renew what this process holds, and tries again.
+    waits_to_renew: AtomicBool,
     /// `Some(None)` where a dead process cannot be told from a silent one.
     sign: Mutex<Option<Option<Arc<SignOfLife>>>>,
     shape: migrate::Shape,
@@ -240,6 +242,7 @@ impl Database {
             bell: Bell::default(),
             folding,
             joint: Joint::default(),
+            waits_to_renew: AtomicBool::new(false),
             sign: Mutex::default(),
             shape: prepared.shape,
             mended: prepared.mended,
@@ -295,6 +298,27 @@ impl Database {
         match &self.place {
             Place::Memory(_) => true,
             Place::File(_) => SignOfLife::is_seen(self.identity.0, self.identity.1, holder),
+        }
+    }
+
+    /// Shows other processes that the heartbeat waits for another writer, or has done so.
+    pub fn show_wait_to_renew(&self, waits: bool) {
+        if self.waits_to_renew.swap(waits, Ordering::SeqCst) != waits
+            && let Some(sign) = self.sign_of_life()
+        {
+            sign.show_wait_to_renew(waits);
+        }
+    }
+
+    pub fn waits_to_renew_here(&self) -> bool {
+        self.waits_to_renew.load(Ordering::SeqCst)
+    }
+
+    /// Whether the process with this number waits to renew what it holds.
+    pub fn waits_to_renew(&self, holder: i64) -> bool {
+        match &self.place {
+            Place::Memory(_) => false,
+            Place::File(_) => SignOfLife::waits_to_renew(self.identity.0, self.identity.1, holder),
         }
     }
 

@@ -38,6 +38,8 @@ use crate::sync::Mutex;
 const PENDING_BYTE: i64 = 0x4000_0000;
 /// Bytes from here on say that a process lives; SQLite's own lie far below, and no file reaches so far.
 const SIGN_OF_LIFE: i64 = 1 << 62;
+/// Bytes from here on say that a process waits to renew what it holds; beyond every sign of life.
+const WAIT_TO_RENEW: i64 = SIGN_OF_LIFE + (1 << 42);
 /// Where a writer stands that has waited long; below the first sign of life.
 const TURNSTILE: i64 = SIGN_OF_LIFE;
 /// The byte of `-shm` that a writer of the WAL holds.
@@ -98,6 +100,8 @@ struct File {
     database: Option<Inode>,
     /// Of a database: the signs of life that this process gives on it.
     signs: Vec<i64>,
+    /// Of these, the ones that wait to renew what they hold.
+    waits_to_renew: Vec<i64>,
 }
 
 impl File {
@@ -379,6 +383,7 @@ impl Registry {
             has_ofd: probe(fd),
             database: name.to_bytes().strip_suffix(b"-wal").and_then(look_at_bytes).map(|found| found.inode),
             signs: Vec::new(),
+            waits_to_renew: Vec::new(),
         });
         file.descriptors.push(Descriptor { fd, parked: false });
         self.inodes.insert(fd, found.inode);
@@ -788,6 +793,31 @@ impl SignOfLife {
         Some(Self { inode, number, generation: fork::generation() })
     }
 
+    /// Shows that the process waits to renew what it holds, or that it has done so.
+    pub fn show_wait_to_renew(&self, waits: bool) {
+        let mut registry = registry();
+        let Some(file) = registry.files.get_mut(&self.inode).filter(|_| self.generation == fork::generation()) else {
+            return;
+        };
+        file.waits_to_renew.retain(|number| *number != self.number);
+        if waits {
+            file.waits_to_renew.push(self.number);
+        }
+        let kind = if waits { libc::F_WRLCK } else { libc::F_UNLCK };
+        set_lock(file, kind as c_int, WAIT_TO_RENEW + self.number, 1);
+    }
+
+    /// Whether the process that gave this sign waits to renew what it holds.
+    pub fn waits_to_renew(device: u64, inode: u64, number: i64) -> bool {
+        let registry = registry();
+        let Some(file) = registry.files.get(&Inode { device, number: inode }) else { return false };
+        if file.waits_to_renew.contains(&number) {
+            return true;
+        }
+        let Some(byte) = WAIT_TO_RENEW.checked_add(number).filter(|byte| *byte >= WAIT_TO_RENEW) else { return false };
+        file.has_ofd && !LOCKS.is_off() && matches!(holder(file.lock_fd(), byte, 1), Ok(Some(_)))
+    }
+
     /// Whether the process that gave this sign lives. What cannot be found out counts as alive: its lease ends by itself.
     pub fn is_seen(device: u64, inode: u64, number: i64) -> bool {
         let registry = registry();
@@ -809,7 +839,9 @@ impl Drop for SignOfLife {
         let mut registry = registry();
         let Some(file) = registry.files.get_mut(&self.inode) else { return };
         file.signs.retain(|number| *number != self.number);
+        file.waits_to_renew.retain(|number| *number != self.number);
         set_lock(file, libc::F_UNLCK as c_int, SIGN_OF_LIFE + self.number, 1);
+        set_lock(file, libc::F_UNLCK as c_int, WAIT_TO_RENEW + self.number, 1);
         if file.is_parked() && file.signs.is_empty() {
             registry.sweep(self.inode);
         }

@@ -165,6 +165,9 @@ pub struct Claimed {
     pub started_at: Option<String>,
     pub cancelled: bool,
     pub batch: Option<i64>,
+    /// Who holds it, and for how long a lease was granted; as far as its end needs to know.
+    pub holder: Option<i64>,
+    pub lease_ms: Option<i64>,
 }
 
 /// What is noted about the end of an attempt.

@@ -18,6 +18,8 @@ pub fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
         started_at: text(row, 6)?,
         cancelled: integer(row, 7)? == Some(1),
         batch: integer(row, 8)?,
+        holder: integer(row, 9)?,
+        lease_ms: integer(row, 10)?,
     })
 }
 

@@ -1,5 +1,6 @@
 -- Claims of one process. ?1 queue ?2 holder ?3 how many
-SELECT id, attempt, claim_token, retries, max_retries, worker, started_at, cancelled, batch
+SELECT id, attempt, claim_token, retries, max_retries, worker, started_at, cancelled, batch, holder,
+       lease_ms
   FROM ingest_queue INDEXED BY ingest_queue_leases
  WHERE queue = ?1 AND status = 'processing' AND holder = ?2
  LIMIT ?3

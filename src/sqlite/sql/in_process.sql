@@ -1,4 +1,5 @@
 -- Everything that is being worked on. ?1 queue
-SELECT id, attempt, claim_token, retries, max_retries, worker, started_at, cancelled, batch
+SELECT id, attempt, claim_token, retries, max_retries, worker, started_at, cancelled, batch, holder,
+       lease_ms
   FROM ingest_queue INDEXED BY ingest_queue_leases
  WHERE queue = ?1 AND status = 'processing'

@@ -1,0 +1,159 @@
+//! Reclaiming: claims that have ended without an end, because their process is gone, because their lease ran out, or
+//! because a clock that went back would hold them too long. A claim does it on its way, a few at a time.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::rate::FREED_AT_A_TIME;
+use super::{Queue, Session};
+use crate::error::{Error, Result};
+use crate::heartbeat::BEATS_PER_LEASE;
+use crate::sqlite::{Claimed, Flush, Tx, Wait};
+
+/// How many claims are reclaimed at once; the rest is left to the next look.
+const AT_A_TIME: usize = 16;
+/// How many claims of other programs are given a lease at once.
+const GRANTED_AT_A_TIME: usize = 2_000;
+/// A claim that finds something does not look for dead processes more often than this.
+const LOOK_FOR_DEAD_EVERY: Duration = Duration::from_millis(500);
+/// How often leases are compared with a clock that may have gone back.
+const LOOK_AHEAD_MS: u64 = 1_000;
+/// How often it is looked whether a live holder has renewed its claim.
+pub(super) const RENEWAL_PAUSE: Duration = Duration::from_millis(5);
+
+/// What a look for such claims gave.
+#[derive(Default)]
+pub(super) struct Reclaimed {
+    /// Something came back or ended.
+    pub any: bool,
+    /// There may be more.
+    pub more: bool,
+    /// A lease has run out whose live holder is about to renew it.
+    pub awaits_renewal: bool,
+}
+
+impl Queue {
+    /// Reclaims a bounded number.
+    pub(super) fn reclaim(&self, tx: &Tx, has_expired: bool, looks_for_dead: bool) -> Result<Reclaimed> {
+        // Each reclaims what it finds before the next one looks: a claim may have more than one reason to end.
+        let revived = looks_for_dead && self.reclaim_from_dead(tx)?;
+        let (expired, awaits_renewal) = if has_expired { self.expired(tx)? } else { (Vec::new(), false) };
+        self.take_back(tx, &expired)?;
+        let ahead = self.look_ahead(tx)?;
+        self.take_back(tx, &ahead)?;
+        Ok(Reclaimed {
+            any: revived || !expired.is_empty() || !ahead.is_empty(),
+            more: expired.len() >= AT_A_TIME || ahead.len() >= AT_A_TIME,
+            awaits_renewal,
+        })
+    }
+
+    /// Records the end of claims that have ended without one, as a claim would: those who wait for an item must learn of
+    /// it where no claim comes any more. Another writer is not waited for longer than `limit`.
+    pub(super) fn reclaim_stuck(&self, limit: Duration) -> Result<()> {
+        let session = self.session()?;
+        let wait = Wait { limit, ..self.wait() };
+        while self.is_anything_stuck(&session)? {
+            let reclaim = |tx: &Tx| {
+                self.refresh_settings_if_readable(tx)?;
+                self.reclaim(tx, true, true)
+            };
+            let reclaimed = match session.database.write(Flush::Normal, &self.options.clock, wait, reclaim) {
+                Err(Error::Busy(_)) if limit < self.options.patience => return Ok(()),
+                reclaimed => reclaimed?,
+            };
+            if reclaimed.any {
+                self.ring();
+            }
+            if !reclaimed.any || !reclaimed.more {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn is_anything_stuck(&self, session: &Session) -> Result<bool> {
+        let now = self.options.clock.now();
+        let attention = session.database.attention(self.name(), now, self.settings().settings.lease_ms())?;
+        Ok(attention.expired || session.database.has_anyone_died(self.name())? || self.seems_ahead(session, now)?)
+    }
+
+    /// Reclaims what processes that are gone held in this queue: the system has dropped the lock that showed their life.
+    /// Returns whether anything came back.
+    pub(super) fn reclaim_from_dead(&self, tx: &Tx) -> Result<bool> {
+        let session = self.session()?;
+        *session.looked_for_dead_at.lock() = Some(Instant::now());
+        let mut came_back = false;
+        for holder in tx.holders(self.name())? {
+            if session.database.is_alive(holder) {
+                continue;
+            }
+            let claims = tx.claims_of(self.name(), holder, AT_A_TIME)?;
+            came_back |= !claims.is_empty();
+            let is_all = claims.len() < AT_A_TIME;
+            self.take_back(tx, &claims)?;
+            if is_all {
+                tx.remove_holder(self.name(), holder)?;
+            }
+        }
+        Ok(came_back)
+    }
+
+    pub(super) fn is_time_to_look_for_dead(&self) -> Result<bool> {
+        Ok(self.session()?.looked_for_dead_at.lock().is_none_or(|last| last.elapsed() >= LOOK_FOR_DEAD_EVERY))
+    }
+
+    /// Claims whose lease ran out, less those that their live holder is about to renew; and whether there are such.
+    fn expired(&self, tx: &Tx) -> Result<(Vec<Claimed>, bool)> {
+        let session = self.session()?;
+        let lease_ms = self.settings().settings.lease_ms();
+        tx.grant(self.name(), lease_ms, GRANTED_AT_A_TIME)?;
+        let found = tx.expired(self.name(), lease_ms, AT_A_TIME)?;
+        session.renewals.lock().retain(|id, _| found.iter().any(|claim| claim.fence.id == *id));
+        let (renewed, expired): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|claim| self.is_about_to_be_renewed(&session, claim));
+        Ok((expired, !renewed.is_empty()))
+    }
+
+    /// Another writer may have kept a live holder from renewing its claim for longer than the lease. It shows that it
+    /// waits, and is waited for, once: a process that was stopped meanwhile loses its claim after one heartbeat's time.
+    fn is_about_to_be_renewed(&self, session: &Session, claim: &Claimed) -> bool {
+        let waits = claim.holder.is_some_and(|holder| session.database.waits_to_renew(holder));
+        if !waits {
+            return false;
+        }
+        let lease_ms = claim.lease_ms.unwrap_or(self.settings().settings.lease_ms());
+        let longest = Duration::from_millis(lease_ms.max(0).unsigned_abs()) / BEATS_PER_LEASE;
+        let mut renewals = session.renewals.lock();
+        let seen = renewals.entry(claim.fence.id).or_insert((claim.fence.attempt(), Instant::now()));
+        if seen.0 != claim.fence.attempt() {
+            *seen = (claim.fence.attempt(), Instant::now());
+        }
+        seen.1.elapsed() < longest
+    }
+
+    /// Claims that a clock that went back would hold too long. Finding them means walking all claims, so it is not
+    /// done for every one of them.
+    fn look_ahead(&self, tx: &Tx) -> Result<Vec<Claimed>> {
+        let session = self.session()?;
+        if !self.is_time_to_look_ahead(&session) {
+            return Ok(Vec::new());
+        }
+        // The clock went back, perhaps before this object came: nothing else may hold too long either.
+        let last = session.looked_ahead_at.load(Ordering::Relaxed);
+        if tx.now().ms() < last || last == i64::MIN {
+            self.bring_ticks_closer(tx)?;
+            while self.free_groups(tx)? >= FREED_AT_A_TIME {}
+        }
+        let ahead = tx.ahead(self.name(), self.settings().settings.lease_ms(), AT_A_TIME)?;
+        if ahead.len() < AT_A_TIME {
+            session.looked_ahead_at.store(tx.now().ms(), Ordering::Relaxed);
+        }
+        Ok(ahead)
+    }
+
+    pub(super) fn is_time_to_look_ahead(&self, session: &Session) -> bool {
+        let last = session.looked_ahead_at.load(Ordering::Relaxed);
+        self.options.clock.now().ms().abs_diff(last) >= LOOK_AHEAD_MS
+    }
+}
