@@ -32,7 +32,7 @@ pub use item::{
 pub use outcome::{Backoff, Ending, Retry, Settled};
 pub use queue::{
     Claim, Crew, Current, Durability, Filter, From, Held, Lock, Next, Options, Plan, Queue, Statements, Stats, Step,
-    Waiting,
+    Turn, Waiting, Want, Watcher,
 };
 pub use rate::Rate;
 pub use rusqlite::version as sqlite_version;

@@ -398,3 +398,99 @@ for _ in range(3):
             committed = time.time()
             took.append(float(process.stdout.readline()) - committed)
     assert min(took) < 0.1
+
+
+TEN_THOUSAND_WAITS = """
+import asyncio, os, subprocess, sys
+from membox_queue import AsyncQueue, Queue
+path, many = sys.argv[1], int(sys.argv[2])
+FINISH_ONE = '''
+import sys
+from membox_queue import Queue
+queue = Queue(sys.argv[1])
+queue.mark_done(queue.claim(), result="other")
+'''
+
+def cost():
+    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
+
+async def main():
+    async with AsyncQueue(path, durability="normal") as queue:
+        ids = await queue.enqueue_many(range(many))
+        before = cost()
+        waits = [asyncio.create_task(queue.wait(id)) for id in ids]
+        claims = [asyncio.create_task(queue.claim(group="nothing", wait=60)) for _ in range(many)]
+        # The last one to begin has been looked at: its item has ended before.
+        ended = await queue.enqueue("x", priority=9)
+        await queue.mark_done(await queue.claim())
+        await queue.wait(ended)
+        assert not any(task.done() for task in waits + claims)
+        threads, descriptors = (now - then for now, then in zip(cost(), before))
+        assert threads <= 10 and descriptors <= 50, (threads, descriptors)
+        other = await asyncio.create_subprocess_exec(sys.executable, "-c", FINISH_ONE, path)
+        assert await other.wait() == 0
+        assert (await waits[0]).result == "other"
+        await queue.drain(lambda item: item.content * 2)
+        items = await asyncio.gather(*waits)
+        assert [item.id for item in items] == ids
+        assert [item.result for item in items[1:]] == [2 * number for number in range(1, many)]
+        threads, descriptors = (now - then for now, then in zip(cost(), before))
+        for task in claims:
+            task.cancel()
+        print(len(await asyncio.gather(*claims, return_exceptions=True)), threads <= 40, descriptors <= 50)
+
+asyncio.run(main())
+"""
+
+
+def test_ten_thousand_waits_of_one_process_cost_one_watcher(path, start):
+    assert start(TEN_THOUSAND_WAITS, path, "10000").communicate(timeout=120)[0] == "10000 True True\n"
+
+
+TEN_THOUSAND_CLAIMS = """
+import asyncio, os, sys
+from membox_queue import AsyncQueue, Queue
+path, many = sys.argv[1], int(sys.argv[2])
+
+async def main():
+    async with AsyncQueue(path, durability="normal") as queue:
+        await queue.pending()
+        threads = len(os.listdir("/proc/self/task"))
+        in_order = []
+
+        async def claim(number):
+            item = await queue.claim(wait=60)
+            in_order.append(number)
+            return item.content
+
+        tasks = [asyncio.create_task(claim(number)) for number in range(many)]
+        while not queue._queue or await queue.pending():
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.05)
+        # Some leave before anything comes, and some just when it comes: a wake-up they had goes on to the next.
+        for task in tasks[:10]:
+            task.cancel()
+        with Queue(path) as producer:
+            await asyncio.to_thread(producer.enqueue_many, range(25))
+            for task in tasks[10:20]:
+                task.cancel()
+            for number in range(25, 50):
+                await asyncio.to_thread(producer.enqueue, number)
+        while len(in_order) < 50:
+            await asyncio.sleep(0.005)
+        more = len(os.listdir("/proc/self/task")) - threads
+        for task in tasks:
+            task.cancel()
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+        got = [answer for answer in answers if not isinstance(answer, asyncio.CancelledError)]
+        print(sorted(got) == list(range(50)), (await queue.counts())["processing"], max(in_order) < 100, more)
+
+asyncio.run(main())
+"""
+
+
+def test_ten_thousand_claims_wait_in_line_and_get_each_item_once(path, start):
+    right, processing, in_line, threads = start(TEN_THOUSAND_CLAIMS, path, "10000").communicate(timeout=120)[0].split()
+    assert (right, processing, in_line) == ("True", "50", "True")
+    # The verbs beside the waits have their threads too.
+    assert int(threads) <= 10 + 32

@@ -23,6 +23,7 @@ __all__ = [
     "BY_CONTENT",
     "Attempt",
     "ByContent",
+    "ClaimPlan",
     "Crew",
     "Item",
     "Lock",
@@ -32,6 +33,7 @@ __all__ = [
     "Retry",
     "Schedule",
     "Token",
+    "Watcher",
     "__version__",
     "arm_fault",
     "be_last",
@@ -203,6 +205,37 @@ class Token:
     def cancel(self) -> None: ...
     def call(self, function: Callable[[], _R], /) -> _R:
         """Call a function; once this is cancelled, its waits for writers or room end with `QueueBusyError`."""
+
+@final
+class ClaimPlan:
+    """How `AsyncQueue` claims, and how many seconds it waits; `inf` means without end."""
+
+    @property
+    def wait(self) -> float: ...
+
+@final
+class Watcher:
+    """Waits for all tasks that wait for something in a file. Each has a ticket and is told when it has its turn."""
+
+    def draw(self) -> int:
+        """A ticket nobody else has."""
+    def await_ending(self, ticket: int, queue: Queue[Any], id: int, /) -> bool:
+        """Wait for the end of an item. Return whether a thread that calls `turns` is to be started."""
+    def stand(self, ticket: int, queue: Queue[Any], plan: ClaimPlan, /) -> bool:
+        """Enter the line of those who claim the same. Return whether the ticket has its turn at once."""
+    def stand_for_room(self, ticket: int, queue: Queue[Any], count: int, /) -> bool:
+        """Enter the line of those who wait for room for so many items. Return whether it has its turn at once."""
+    def await_turn(self, ticket: int, /) -> bool:
+        """Wait for a turn in line, in the old place. Return whether a thread that calls `turns` is to be started."""
+    def leave(self, ticket: int, /) -> bool:
+        """Give a ticket back; its turn goes to the next. Return whether an awaited item was looked at once."""
+    def turns(self) -> list[tuple[list[int], Item[Any] | None]] | None:
+        """Wait for turns, half a second at most; None when nobody has waited for a while and the thread may go.
+
+        An item comes with the tickets of those who waited for its end; others are to look for themselves.
+        """
+    def let_go(self) -> None:
+        """Close what is open for watching, if nobody waits."""
 
 @final
 class ByContent:
@@ -506,7 +539,7 @@ class Queue(Generic[_T]):
         Expired claims of others are taken back first. A paused queue gives nothing. An item whose stored content does
         not match its checksum, or cannot be read, is not given: it comes to rest as failed, and the next one is taken.
         """
-    def _claim(
+    def _plan_claim(
         self,
         limit: int | None,
         kind: str,
@@ -514,10 +547,22 @@ class Queue(Generic[_T]):
         lease: _Seconds | None,
         group: str | None,
         worker: str | None,
-        token: Token,
         /,
-    ) -> list[Item[_T]]:
-        """Claim as `claim_many` or `claim_group` do; the token ends the wait."""
+    ) -> ClaimPlan:
+        """Read the arguments of `claim_many` or `claim_group`, once for all attempts."""
+    def _claim(self, plan: ClaimPlan, left: float, /) -> list[Item[_T]]:
+        """Claim what is there now; a plan with a wait waits `left` seconds for other writers at most."""
+    def _ended(self, id: int, /) -> Item[_T] | None:
+        """The item if it has ended. Raises `ValueError` when there is no such item."""
+    def _watcher(self) -> Watcher:
+        """A watcher over this queue's file; all queues of an open file share one."""
+    @property
+    def _database(self) -> int:
+        """Tells open files apart, as long as a watcher over this one is kept."""
+    @staticmethod
+    def _seconds(what: str, value: _Seconds, /) -> float: ...
+    @staticmethod
+    def _id(id: int, /) -> int: ...
     def claim_many(
         self,
         limit: int,
@@ -684,8 +729,6 @@ class Queue(Generic[_T]):
 
         Raises `TimeoutError`, and `ValueError` when there is no such item, or no more.
         """
-    def _wait_for(self, id: int, timeout: _Seconds | None, token: Token, /) -> Item[_T]:
-        """Wait as `wait` does; the token ends the wait."""
     def lock(self, name: str, *, ttl: _Seconds = 30.0, wait: _Seconds = 0.0) -> Lock:
         """A lock of the whole file by its name, on the rules of the worker lease: `with queue.lock("nightly"): …`."""
     def stats(self) -> _Stats:

@@ -14,6 +14,7 @@ mod retry;
 mod schedule;
 mod settings;
 mod signals;
+mod watcher;
 
 use once_cell::sync::Lazy;
 use pyo3::prelude::*;
@@ -43,6 +44,8 @@ mod _native {
     use super::retry::Retry;
     #[pymodule_export]
     use super::schedule::Schedule;
+    #[pymodule_export]
+    use super::watcher::{ClaimPlan, Watcher};
 
     use once_cell::sync::Lazy;
     use pyo3::prelude::*;

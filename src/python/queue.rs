@@ -16,10 +16,11 @@ use super::crew::Crew;
 use super::ending;
 use super::error::exception_class;
 use super::item::{Details, Item, Unique, claimed, group as group_name, new_item, when};
-use super::leaving::{self, Native, Token};
+use super::leaving::{self, Native};
 use super::lock::Lock;
 use super::schedule::Schedule;
 use super::settings;
+use super::watcher::{ClaimPlan, Watcher, as_seconds};
 use crate::clock::parse_ms;
 use crate::error::Error;
 use crate::item::{Counts, NewItem, OnDuplicate, Status};
@@ -34,7 +35,7 @@ type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 #[pyclass(frozen, subclass, module = "membox_queue._native")]
 pub struct Queue {
-    core: Arc<queue::Queue>,
+    pub core: Arc<queue::Queue>,
     /// What turns content of the queue's type into what is stored, and back; most queues have none.
     shape: PyOnceLock<Py<PyAny>>,
 }
@@ -249,28 +250,64 @@ impl Queue {
            text_signature = "($self, *, wait=0.0, lease=None, group=None, worker=None)")]
     fn claim(&self, py: Python<'_>, wait: Arg, lease: Arg, group: Arg, worker: Arg) -> PyResult<Option<Item>> {
         let from = group_name(group)?.map_or(From::Queue, From::Group);
-        Ok(self.take(py, how(1, from, lease, worker)?, wait, None)?.pop())
+        Ok(self.take(py, how(1, from, lease, worker)?, wait)?.pop())
     }
 
-    #[pyo3(signature = (limit, kind, wait, lease, group, worker, token, /))]
+    #[pyo3(signature = (limit, kind, wait, lease, group, worker, /))]
     #[allow(clippy::too_many_arguments)]
-    fn _claim(
+    fn _plan_claim(
         &self,
-        py: Python<'_>,
         limit: &Bound<'_, PyAny>,
         kind: &str,
         wait: Arg,
         lease: Arg,
         group: Arg,
         worker: Arg,
-        token: &Token,
-    ) -> PyResult<Vec<Item>> {
+    ) -> PyResult<ClaimPlan> {
         let (limit, from) = match (kind, group_name(group)?) {
             ("group", group) => (most(Some(limit).filter(|limit| !limit.is_none()))?, From::WholeGroup(group)),
             (_, Some(group)) => (positive("limit", limit)? as usize, From::Group(group)),
             _ => (positive("limit", limit)? as usize, From::Queue),
         };
-        self.take(py, how(limit, from, lease, worker)?, wait, Some(token))
+        let wait = wait.map(|wait| patience("wait", wait)).transpose()?.unwrap_or_default();
+        Ok(ClaimPlan { how: how(limit, from, lease, worker)?, wait })
+    }
+
+    #[pyo3(signature = (plan, left, /))]
+    fn _claim(&self, py: Python<'_>, plan: &ClaimPlan, left: f64) -> PyResult<Vec<Item>> {
+        leaving::check(py)?;
+        let left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
+        self.take_fitting(py, &plan.how, || match plan.wait {
+            Duration::ZERO => Ok(py.native(|| self.core.claim(&plan.how))?),
+            _ => Ok(py.native(|| self.core.claim_if_promising(&plan.how, left))?),
+        })
+    }
+
+    #[pyo3(signature = (id, /))]
+    fn _ended(&self, py: Python<'_>, id: i64) -> PyResult<Option<Item>> {
+        leaving::check(py)?;
+        py.native(|| self.core.ended_by_now(id))?.map(|item| self.shown(py, item)).transpose()
+    }
+
+    fn _watcher(&self, py: Python<'_>) -> PyResult<Watcher> {
+        Ok(Watcher(Arc::new(py.native(|| self.core.watcher())?)))
+    }
+
+    #[getter]
+    fn _database(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(py.native(|| self.core.database_number())?)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (what, value, /))]
+    fn _seconds(what: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+        Ok(as_seconds(patience(what, value)?))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (id, /))]
+    fn _id(id: &Bound<'_, PyAny>) -> PyResult<i64> {
+        integer("id", id)
     }
 
     #[pyo3(signature = (limit, *, wait = None, lease = None, group = None, worker = None),
@@ -285,7 +322,7 @@ impl Queue {
         worker: Arg,
     ) -> PyResult<Vec<Item>> {
         let from = group_name(group)?.map_or(From::Queue, From::Group);
-        self.take(py, how(positive("limit", limit)? as usize, from, lease, worker)?, wait, None)
+        self.take(py, how(positive("limit", limit)? as usize, from, lease, worker)?, wait)
     }
 
     #[pyo3(signature = (group = None, *, limit = None, wait = None, lease = None, worker = None),
@@ -299,7 +336,7 @@ impl Queue {
         lease: Arg,
         worker: Arg,
     ) -> PyResult<Vec<Item>> {
-        self.take(py, how(most(limit)?, From::WholeGroup(group_name(group)?), lease, worker)?, wait, None)
+        self.take(py, how(most(limit)?, From::WholeGroup(group_name(group)?), lease, worker)?, wait)
     }
 
     #[pyo3(signature = (item, result = None))]
@@ -648,11 +685,6 @@ impl Queue {
 
     #[pyo3(signature = (id, timeout = None), text_signature = "($self, id, timeout=None)")]
     fn wait(&self, py: Python<'_>, id: &Bound<'_, PyAny>, timeout: Arg) -> PyResult<Item> {
-        self._wait_for(py, id, timeout, &Token::default())
-    }
-
-    #[pyo3(signature = (id, timeout, token, /))]
-    fn _wait_for(&self, py: Python<'_>, id: &Bound<'_, PyAny>, timeout: Arg, token: &Token) -> PyResult<Item> {
         let id = integer("id", id)?;
         let limit = timeout.map_or(Ok(Duration::MAX), |timeout| patience("timeout", timeout))?;
         let started = Instant::now();
@@ -662,7 +694,7 @@ impl Queue {
             if let Some(item) = py.native(|| self.core.ended_or_sleep(&mut waiting, id, left))? {
                 return self.shown(py, item);
             }
-            if left.is_zero() || token.is_cancelled() {
+            if left.is_zero() {
                 return Err(PyTimeoutError::new_err(format!(
                     "item {id} has not ended within {} s",
                     limit.as_secs_f64()
@@ -797,15 +829,26 @@ impl Queue {
         py.import("membox_queue.own_transaction")?.getattr("enqueue")?.call1(arguments)?.extract()
     }
 
-    fn take(&self, py: Python<'_>, how: Claim, wait: Arg, token: Option<&Token>) -> PyResult<Vec<Item>> {
+    fn take(&self, py: Python<'_>, how: Claim, wait: Arg) -> PyResult<Vec<Item>> {
         let wait = wait.map(|wait| patience("wait", wait)).transpose()?.unwrap_or_default();
         let started = Instant::now();
+        self.take_fitting(py, &how, || {
+            if wait.is_zero() {
+                return Ok(py.native(|| self.core.claim(&how))?);
+            }
+            self.wait_and_take(py, &how, wait.saturating_sub(started.elapsed()))
+        })
+    }
+
+    /// Claims until something fits the queue's shape, or nothing is there.
+    fn take_fitting(
+        &self,
+        py: Python<'_>,
+        how: &Claim,
+        claim: impl Fn() -> PyResult<Vec<Held>>,
+    ) -> PyResult<Vec<Item>> {
         loop {
-            let held = if wait.is_zero() {
-                py.native(|| self.core.claim(&how))?
-            } else {
-                self.wait_and_take(py, &how, wait.saturating_sub(started.elapsed()), token)?
-            };
+            let held = claim()?;
             let is_empty = held.is_empty();
             let items = held.into_iter().map(|held| Item::claimed(Arc::new(held), self.core.clone())).collect();
             let Some(shape) = self.shape.get(py) else { return Ok(items) };
@@ -884,14 +927,14 @@ impl Queue {
     }
 
     /// Short sleeps without the GIL, and a look at Python's signals between them.
-    fn wait_and_take(&self, py: Python<'_>, how: &Claim, wait: Duration, token: Option<&Token>) -> PyResult<Vec<Held>> {
+    fn wait_and_take(&self, py: Python<'_>, how: &Claim, wait: Duration) -> PyResult<Vec<Held>> {
         let started = Instant::now();
         let mut waiting = py.native(|| self.core.wait_for_work())?;
         loop {
             leaving::check(py)?;
             let left = wait.saturating_sub(started.elapsed());
             let held = py.native(|| self.core.claim_or_sleep(&mut waiting, how, left))?;
-            if !held.is_empty() || left.is_zero() || token.is_some_and(Token::is_cancelled) {
+            if !held.is_empty() || left.is_zero() {
                 return Ok(held);
             }
             py.check_signals()?;

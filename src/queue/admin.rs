@@ -50,28 +50,28 @@ impl Queue {
     /// Brings one failed or cancelled item back with a fresh allowance, in its old place.
     pub fn retry(&self, id: i64) -> Result<bool> {
         let brought_back = self.write(|tx| tx.retry(self.name(), id, None))?;
-        self.ring();
+        self.ring_for_work();
         Ok(brought_back)
     }
 
     /// Enqueues a copy of an item and returns its id.
     pub fn replay(&self, id: i64) -> Result<Option<i64>> {
         let copy = self.write(|tx| tx.replay(self.name(), id))?;
-        self.ring();
+        self.ring_for_work();
         Ok(copy)
     }
 
     /// Lets a delayed item fall due at once.
     pub fn run_now(&self, id: i64) -> Result<bool> {
         let changed = self.write(|tx| tx.run_now(self.name(), id))?;
-        self.ring();
+        self.ring_for_work();
         Ok(changed)
     }
 
     /// Gives a pending item another time to fall due, sooner or later than it had.
     pub fn run_later(&self, id: i64, when: When) -> Result<bool> {
         let changed = self.write(|tx| tx.run_later(self.name(), id, when.due(tx.now())))?;
-        self.ring();
+        self.ring_for_work();
         Ok(changed)
     }
 
@@ -79,7 +79,8 @@ impl Queue {
     /// receipt is worth nothing from now on.
     pub fn cancel(&self, id: i64) -> Result<bool> {
         let cancelled = self.write(|tx| Ok(tx.cancel(self.name(), id)? || tx.cancel_running(self.name(), id)?))?;
-        self.ring();
+        self.ring_for_ending(id);
+        self.ring_for_work();
         Ok(cancelled)
     }
 
@@ -93,7 +94,8 @@ impl Queue {
                  that row first"
             ))),
         })?;
-        self.ring();
+        self.ring_for_ending(id);
+        self.ring_for_work();
         Ok(deleted)
     }
 
@@ -109,7 +111,7 @@ impl Queue {
 
     pub fn resume(&self) -> Result<bool> {
         let resumed = self.write(|tx| tx.clear_setting(&self.paused_key()))?;
-        self.ring();
+        self.ring_for_work();
         Ok(resumed)
     }
 

@@ -32,7 +32,7 @@ pub struct Claim {
 }
 
 /// Where to claim from.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum From {
     #[default]
     Queue,

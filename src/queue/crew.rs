@@ -403,7 +403,7 @@ impl Crew {
 
     fn is_promising(&self) -> Result<bool> {
         for queue in &self.queues {
-            if queue.outlook()?.promising {
+            if queue.outlook()?.is_promising() {
                 return Ok(true);
             }
         }
@@ -530,7 +530,8 @@ impl Crew {
                 let mut by_itself = None;
                 for queue in &self.queues {
                     let outlook = queue.outlook()?;
-                    if outlook.promising && waiting.believe(self.plan.slots) {
+                    if outlook.is_promising() && waiting.believe(self.plan.slots) {
+                        waiting.note_found();
                         return Ok(true);
                     }
                     by_itself = [by_itself, outlook.by_itself].into_iter().flatten().min();

@@ -164,10 +164,14 @@ impl Queue {
     pub(super) fn after_settling(&self, held: &Held, settled: Settled) {
         held.note_settled(settled);
         match settled {
-            Settled::Released | Settled::Postponed => self.ring(),
-            // The next one of its group may come now.
-            _ if held.item.group.is_some() => self.ring(),
-            Settled::Done | Settled::Failed | Settled::Cancelled => self.ring_for_ending(held.receipt().id),
+            Settled::Released | Settled::Postponed => self.ring_for_work(),
+            Settled::Done | Settled::Failed | Settled::Cancelled => {
+                self.ring_for_ending(held.receipt().id);
+                // The next one of its group may come now.
+                if held.item.group.is_some() {
+                    self.ring_for_work();
+                }
+            }
             Settled::Lost => {}
         }
     }

@@ -16,6 +16,7 @@ mod schedule;
 mod settings;
 mod steps;
 mod wait;
+mod watcher;
 mod worker;
 
 pub use claim::{Claim, From, Held};
@@ -25,6 +26,7 @@ pub use look::{Filter, Stats};
 pub use put::Statements;
 pub use settings::Current;
 pub use wait::Waiting;
+pub use watcher::{Turn, Want, Watcher};
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -123,6 +125,8 @@ struct Session {
     has_found: AtomicBool,
     /// When the other processes were last looked at for signs of life.
     looked_for_dead_at: Mutex<Option<Instant>>,
+    /// When those who wait last looked for claims that have ended without an end.
+    looked_for_stuck_at: Mutex<Option<Instant>>,
     /// Claims whose lease ran out while their holder waited to renew them: the attempt, and since when.
     renewals: Mutex<HashMap<i64, (i64, Instant)>>,
     /// Who claims, for people to read.
@@ -150,6 +154,7 @@ impl Session {
             walks: Mutex::default(),
             has_found: AtomicBool::new(false),
             looked_for_dead_at: Mutex::default(),
+            looked_for_stuck_at: Mutex::default(),
             renewals: Mutex::default(),
             generation: sqlite::generation(),
         })
@@ -280,6 +285,12 @@ impl Queue {
     fn ring(&self) {
         if let Some(session) = &*self.session.load() {
             session.database.bell().ring();
+        }
+    }
+
+    fn ring_for_work(&self) {
+        if let Some(session) = &*self.session.load() {
+            session.database.bell().ring_for_work();
         }
     }
 

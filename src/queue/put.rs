@@ -70,7 +70,7 @@ impl Queue {
             self.check_room(tx, before)?;
             Ok(ids)
         })?;
-        self.ring();
+        self.ring_for_work();
         faults::after(&[Verb::Enqueue])?;
         Ok(ids)
     }

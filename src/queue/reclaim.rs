@@ -16,6 +16,8 @@ const AT_A_TIME: usize = 16;
 const GRANTED_AT_A_TIME: usize = 2_000;
 /// A claim that finds something does not look for dead processes more often than this.
 const LOOK_FOR_DEAD_EVERY: Duration = Duration::from_millis(500);
+/// Those who wait for an item's end do not look for such claims more often than this.
+const LOOK_FOR_STUCK_EVERY: Duration = Duration::from_millis(250);
 /// How often leases are compared with a clock that may have gone back.
 const LOOK_AHEAD_MS: u64 = 1_000;
 /// How often it is looked whether a live holder has renewed its claim.
@@ -49,9 +51,11 @@ impl Queue {
     }
 
     /// Records the end of claims that have ended without one, as a claim would: those who wait for an item must learn of
-    /// it where no claim comes any more. Another writer is not waited for longer than `limit`.
-    pub(super) fn reclaim_stuck(&self, limit: Duration) -> Result<()> {
+    /// it where no claim comes any more. Another writer is not waited for longer than `limit`. Returns whether anything
+    /// was recorded.
+    pub(super) fn reclaim_stuck(&self, limit: Duration) -> Result<bool> {
         let session = self.session()?;
+        let mut any = false;
         let wait = Wait { limit, ..self.wait() };
         while self.is_anything_stuck(&session)? {
             let reclaim = |tx: &Tx| {
@@ -59,17 +63,28 @@ impl Queue {
                 self.reclaim(tx, true, true)
             };
             let reclaimed = match session.database.write(Flush::Normal, &self.options.clock, wait, reclaim) {
-                Err(Error::Busy(_)) if limit < self.options.patience => return Ok(()),
+                Err(Error::Busy(_)) if limit < self.options.patience => break,
                 reclaimed => reclaimed?,
             };
-            if reclaimed.any {
-                self.ring();
-            }
+            any |= reclaimed.any;
             if !reclaimed.any || !reclaimed.more {
-                return Ok(());
+                break;
             }
         }
-        Ok(())
+        if any {
+            self.ring();
+        }
+        Ok(any)
+    }
+
+    /// Asked by those who wait, of whom there may be many.
+    pub(super) fn is_time_to_look_for_stuck(&self, session: &Session) -> bool {
+        let mut last = session.looked_for_stuck_at.lock();
+        let is_time = last.is_none_or(|time| time.elapsed() >= LOOK_FOR_STUCK_EVERY);
+        if is_time {
+            *last = Some(Instant::now());
+        }
+        is_time
     }
 
     fn is_anything_stuck(&self, session: &Session) -> Result<bool> {

@@ -7,8 +7,8 @@ use super::claim::{Claim, From, Held};
 use super::{Queue, Session};
 use crate::clock::Now;
 use crate::error::{Error, Result};
-use crate::item::{Item, Status};
-use crate::sqlite::{Attention, Wait};
+use crate::item::Item;
+use crate::sqlite::Wait;
 use crate::wake::{Awaiting, Vigil};
 
 /// A signal ends a sleep at once; one that came just before it is seen after this time.
@@ -41,6 +41,11 @@ impl Waiting {
         self.promises <= often
     }
 
+    /// The last look found what it waits for.
+    pub(super) fn note_found(&self) {
+        self.vigil.note_found();
+    }
+
     pub(super) fn expect(&mut self, by_itself: Option<Duration>) {
         self.by_itself = by_itself.and_then(|pause| Instant::now().checked_add(pause));
     }
@@ -48,10 +53,19 @@ impl Waiting {
 
 /// What a look at a queue says about a claim.
 pub(super) struct Outlook {
-    /// A claim made now may find something.
-    pub promising: bool,
+    /// An item is ready and may be started.
+    pub ready: bool,
+    /// A claim would bring something in first: what is due, expired, to be enqueued by a schedule, or held by the dead.
+    pub brings_in: bool,
     /// How long until something happens by itself.
     pub by_itself: Option<Duration>,
+}
+
+impl Outlook {
+    /// A claim made now may find something.
+    pub fn is_promising(&self) -> bool {
+        self.ready || self.brings_in
+    }
 }
 
 impl Queue {
@@ -82,13 +96,11 @@ impl Queue {
         self.keep_waiting(waiting)?;
         if waiting.is_worth_looking {
             let outlook = self.outlook()?;
-            if outlook.promising {
-                let wait = Wait { limit: limit.min(self.options.patience), ..self.wait() };
-                match self.claim_within(how, wait) {
-                    Ok(items) if items.is_empty() => {}
-                    // Other writers were busy for all of the wait: nothing was found in it.
-                    Err(Error::Busy(_)) if limit < self.options.patience => return Ok(Vec::new()),
-                    claimed => return claimed,
+            if outlook.is_promising() {
+                let claimed = self.claim_if_free(how, limit)?;
+                if claimed.as_ref().is_none_or(|items| !items.is_empty()) {
+                    waiting.note_found();
+                    return Ok(claimed.unwrap_or_default());
                 }
             }
             waiting.expect(outlook.by_itself);
@@ -97,25 +109,64 @@ impl Queue {
         Ok(Vec::new())
     }
 
+    /// Claims if there seems to be something; waits for other writers at most so long.
+    pub fn claim_if_promising(&self, how: &Claim, limit: Duration) -> Result<Vec<Held>> {
+        self.session()?.database.check_is_there()?;
+        if !self.outlook()?.is_promising() {
+            return Ok(Vec::new());
+        }
+        Ok(self.claim_if_free(how, limit)?.unwrap_or_default())
+    }
+
+    /// Claims; `None` when other writers were busy for all of the time.
+    fn claim_if_free(&self, how: &Claim, limit: Duration) -> Result<Option<Vec<Held>>> {
+        let wait = Wait { limit: limit.min(self.options.patience), ..self.wait() };
+        match self.claim_within(how, wait) {
+            Err(Error::Busy(_)) if limit < self.options.patience => Ok(None),
+            claimed => claimed.map(Some),
+        }
+    }
+
     /// One turn of a wait for an item's end: the finished item, or a slice of sleep.
     pub fn ended_or_sleep(&self, waiting: &mut Waiting, id: i64, limit: Duration) -> Result<Option<Item>> {
         self.keep_waiting(waiting)?;
-        if waiting.is_worth_looking {
-            let mut found = self.get(id)?;
-            if found.as_ref().is_some_and(|item| item.status == Status::Processing.as_str()) {
-                self.reclaim_stuck(Duration::ZERO)?;
-                found = self.get(id)?;
-            }
-            let Some(item) = found else {
-                return Err(Error::Invalid(format!("there is no item {id} in the queue '{}'", self.name())));
-            };
-            let ended = [Status::Done, Status::Failed, Status::Cancelled].map(Status::as_str);
-            if ended.contains(&item.status.as_str()) {
-                return Ok(Some(item));
-            }
+        if waiting.is_worth_looking
+            && let Some(item) = self.ended(id)?
+        {
+            waiting.note_found();
+            return Ok(Some(item));
         }
         waiting.sleep(limit)?;
         Ok(None)
+    }
+
+    /// The item if it has ended; a look of its own, by one who does not watch the file.
+    pub fn ended_by_now(&self, id: i64) -> Result<Option<Item>> {
+        self.session()?.database.check_is_there()?;
+        self.ended(id)
+    }
+
+    /// The item if it has ended.
+    fn ended(&self, id: i64) -> Result<Option<Item>> {
+        match self.ended_among(&[id])?.pop() {
+            None => Ok(None),
+            Some((_, Some(item))) => Ok(Some(item)),
+            Some((_, None)) => Err(Error::Invalid(format!("there is no item {id} in the queue '{}'", self.name()))),
+        }
+    }
+
+    /// What has become of awaited items: those that have ended, and `None` for those that are gone. Every wait for an end
+    /// looks here, about every half second at the latest. An item whose last worker died ends here if no claim comes.
+    pub(super) fn ended_among(&self, ids: &[i64]) -> Result<Vec<(i64, Option<Item>)>> {
+        let session = self.session()?;
+        let ended = session.database.ended_among(self.name(), ids)?;
+        if ended.len() == ids.len()
+            || !self.is_time_to_look_for_stuck(&session)
+            || !self.reclaim_stuck(Duration::ZERO)?
+        {
+            return Ok(ended);
+        }
+        session.database.ended_among(self.name(), ids)
     }
 
     /// One turn of a wait for room: a slice of sleep.
@@ -130,9 +181,9 @@ impl Queue {
             return Ok(false);
         }
         let last = session.looked_ahead_at.load(Ordering::Relaxed);
-        let settings = &self.settings().settings;
+        let lease_ms = self.settings().settings.lease_ms();
         let went_back = now.ms() < last || last == i64::MIN;
-        let is_any_ahead = session.database.is_any_ahead(self.name(), now, settings.lease_ms())?
+        let is_any_ahead = session.database.is_any_ahead(self.name(), now, lease_ms)?
             || (went_back && (self.is_any_tick_ahead(now)? || self.is_any_hold_ahead(now)?));
         if !is_any_ahead {
             session.looked_ahead_at.store(now.ms(), Ordering::Relaxed);
@@ -140,29 +191,13 @@ impl Queue {
         Ok(is_any_ahead)
     }
 
-    pub(super) fn outlook(&self) -> Result<Outlook> {
-        let session = self.session()?;
-        let now = self.options.clock.now();
-        let Promise { attention, slot, is_good, .. } = self.promise(&session, now)?;
-        if attention.paused {
-            return Ok(Outlook { promising: false, by_itself: None });
-        }
-        let event = session.database.next_event(self.name(), now)?;
-        // A slot matters only if something is there to fill it.
-        let next = event.into_iter().chain(slot.filter(|_| attention.ready.is_some())).min();
-        let by_itself = next.map(|at| Duration::from_millis(at.saturating_sub(now.ms()).max(0).unsigned_abs()));
-        Ok(Outlook { promising: is_good, by_itself })
-    }
-
     /// Whether a claim made now may find something. It is a look beside the writers: an empty claim takes no lock.
     pub(super) fn may_find(&self, from: &From) -> Result<bool> {
-        let session = self.session()?;
-        let now = self.options.clock.now();
-        let promise = self.promise(&session, now)?;
-        if !promise.is_good || promise.brings_in {
-            return Ok(promise.is_good);
+        let outlook = self.outlook()?;
+        if !outlook.ready || outlook.brings_in {
+            return Ok(outlook.brings_in);
         }
-        let database = &session.database;
+        let database = &self.session()?.database;
         let is_there = match from {
             From::Queue | From::GroupOrOne => true,
             From::Group(group) => database.has_in_group(self.name(), group)?,
@@ -172,30 +207,26 @@ impl Queue {
         Ok(is_there || database.has_anyone_died(self.name())?)
     }
 
-    fn promise(&self, session: &Session, now: Now) -> Result<Promise> {
-        let mut attention = session.database.attention(self.name(), now, self.settings().settings.lease_ms())?;
-        self.take_over(std::mem::take(&mut attention.settings))?;
+    pub(super) fn outlook(&self) -> Result<Outlook> {
+        let session = self.session()?;
+        let now = self.options.clock.now();
+        let forecast = session.database.forecast(self.name(), now, self.settings().settings.lease_ms())?;
+        let attention = forecast.attention;
+        self.take_over(attention.settings)?;
         if attention.paused {
-            return Ok(Promise { attention, slot: None, brings_in: false, is_good: false });
+            return Ok(Outlook { ready: false, brings_in: false, by_itself: None });
         }
         let slot = self.next_start(now)?;
-        let is_ready = attention.ready.is_some() && slot.is_none();
+        let ready = attention.ready.is_some() && slot.is_none();
         let brings_in = attention.due
             || attention.expired
             || attention.ticking
             || attention.freed
-            || self.seems_ahead(session, now)?
-            || (!is_ready && session.database.has_anyone_died(self.name())?);
-        Ok(Promise { attention, slot, brings_in, is_good: brings_in || is_ready })
+            || (!ready && self.seems_ahead(&session, now)?)
+            || forecast.has_anyone_died;
+        // A slot matters only if something is there to fill it.
+        let next = forecast.next_event.into_iter().chain(slot.filter(|_| attention.ready.is_some())).min();
+        let by_itself = next.map(|at| Duration::from_millis(at.saturating_sub(now.ms()).max(0).unsigned_abs()));
+        Ok(Outlook { ready, brings_in, by_itself })
     }
-}
-
-/// What a look at a queue promises a claim.
-struct Promise {
-    attention: Attention,
-    /// When its rate allows the next claim, if it does not now.
-    slot: Option<i64>,
-    /// There is something to be brought in first.
-    brings_in: bool,
-    is_good: bool,
 }

@@ -195,6 +195,15 @@ pub struct Attention {
     pub settings: StoredSettings,
 }
 
+/// What a look at a queue says.
+pub struct Forecast {
+    pub attention: Attention,
+    /// When something happens by itself.
+    pub next_event: Option<i64>,
+    /// Whether a process that holds items is gone; looked for only where nothing is ready.
+    pub has_anyone_died: bool,
+}
+
 /// A queue's settings as the file has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredSettings {
@@ -756,6 +765,38 @@ impl Database {
         })
     }
 
+    /// Those of these items that have ended or are gone (`None`), all at one moment.
+    pub fn ended_among(&self, queue: &str, ids: &[i64]) -> Result<Vec<(i64, Option<Item>)>> {
+        self.read(|connection| {
+            let _moment = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
+            let mut unfinished = connection.prepare_cached(statement!("unfinished"))?;
+            let mut get = connection.prepare_cached(statement!("get"))?;
+            let mut ended = Vec::new();
+            for id in ids {
+                if !unfinished.exists(params![id, queue])? {
+                    ended.push((*id, get.query_row(params![id, queue], read_item).optional()?));
+                }
+            }
+            Ok(ended)
+        })
+    }
+
+    /// Whether a claim from there would find an item that is ready.
+    pub fn is_ready(&self, queue: &str, group: Option<&str>, whole: bool) -> Result<bool> {
+        self.read(|connection| {
+            Ok(match (group, whole) {
+                (None, false) => connection.prepare_cached(statement!("next"))?.exists(params![queue])?,
+                (None, true) => connection.prepare_cached(statement!("next_group"))?.exists(params![queue])?,
+                (Some(group), false) => {
+                    connection.prepare_cached(statement!("next_in_group"))?.exists(params![queue, group])?
+                }
+                (Some(group), true) => {
+                    connection.prepare_cached(statement!("next_free_in_group"))?.exists(params![queue, group])?
+                }
+            })
+        })
+    }
+
     /// The failed items below their ceiling, in the order of their ids.
     pub fn retriable(&self, queue: &str, for_all: Option<u32>, otherwise: u32) -> Result<Vec<i64>> {
         self.sorted_ids(statement!("retriable"), params![queue, for_all, otherwise])
@@ -860,14 +901,6 @@ impl Database {
         })
     }
 
-    /// When something happens in a queue without anybody's doing.
-    pub fn next_event(&self, queue: &str, now: Now) -> Result<Option<i64>> {
-        self.read(|connection| {
-            let mut statement = connection.prepare_cached(statement!("next_event"))?;
-            Ok(statement.query_row(params![queue, now.ms()], |row| integer(row, 0))?)
-        })
-    }
-
     /// When the next thing falls due that a worker is wanted for.
     pub fn next_due(&self, queue: &str, with_ticks: bool) -> Result<Option<i64>> {
         self.read(|connection| next_due(connection, queue, with_ticks))
@@ -946,6 +979,20 @@ impl Database {
 
     pub fn attention(&self, queue: &str, now: Now, lease_ms: i64) -> Result<Attention> {
         self.read(|connection| attention(connection, queue, now, lease_ms, true))
+    }
+
+    /// What a claim made now would find, and what happens next without anybody's doing; all at one moment.
+    pub fn forecast(&self, queue: &str, now: Now, lease_ms: i64) -> Result<Forecast> {
+        let (attention, next_event, holders) = self.read(|connection| {
+            let _moment = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
+            let attention = attention(connection, queue, now, lease_ms, true)?;
+            let mut next_event = connection.prepare_cached(statement!("next_event"))?;
+            let next_event = next_event.query_row(params![queue, now.ms()], |row| integer(row, 0))?;
+            let holders = if attention.ready.is_some() { Vec::new() } else { holders(connection, queue)? };
+            Ok((attention, next_event, holders))
+        })?;
+        let has_anyone_died = holders.into_iter().any(|holder| !self.is_alive(holder));
+        Ok(Forecast { attention, next_event, has_anyone_died })
     }
 
     pub fn worker_lease(&self, key: &str) -> Result<Option<String>> {

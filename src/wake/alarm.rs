@@ -5,6 +5,7 @@ use std::ffi::{CString, c_int};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -16,6 +17,8 @@ const WITHOUT_EVENTS: Duration = Duration::from_millis(20);
 /// What one sleeper is woken by.
 pub struct Alarm {
     bell: OwnedFd,
+    /// The sleeper has not heard it yet: ringing again would cost a call of the system for nothing.
+    is_rung: AtomicBool,
 }
 
 /// What the log's file tells of other processes. Where the system refuses to tell (the number of its instances and
@@ -44,10 +47,13 @@ impl Alarm {
         let bell = owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) }).ok_or_else(|| {
             Error::Storage(format!("the system refused an eventfd: {}", std::io::Error::last_os_error()))
         })?;
-        Ok(Self { bell })
+        Ok(Self { bell, is_rung: AtomicBool::new(false) })
     }
 
     pub fn ring(&self) {
+        if self.is_rung.swap(true, Ordering::SeqCst) {
+            return;
+        }
         let one = 1u64.to_ne_bytes();
         // SAFETY: writes eight bytes of ours. It can only fail when the count is full, and then the bell rings already.
         unsafe { libc::write(self.bell.as_raw_fd(), one.as_ptr().cast(), one.len()) };
@@ -72,6 +78,8 @@ impl Alarm {
         let interrupted = code < 0;
         if code > 0 && waits[0].revents != 0 {
             drain(&self.bell);
+            // In this order: who rings before it does not write, but is seen by the look that follows.
+            self.is_rung.store(false, Ordering::SeqCst);
         }
         Woken { touched: watch.is_some_and(Events::were_any), is_blind, interrupted }
     }

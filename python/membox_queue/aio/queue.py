@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import math
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
 from membox_queue import _native
+from membox_queue.aio import waits
 from membox_queue.aio.item import AsyncItem, plain
 from membox_queue.aio.items import Items
 from membox_queue.aio.left import Left
@@ -19,7 +21,8 @@ from membox_queue.aio.lock import AsyncLock
 from membox_queue.aio.loop import Loop
 from membox_queue.aio.threads import Threads
 from membox_queue.aio.waiting import outlast, settled
-from membox_queue.errors import QueueClosedError, QueueError
+from membox_queue.aio.waits import OVER, Ticket
+from membox_queue.errors import QueueClosedError, QueueError, QueueFullError
 from membox_queue.options import DrainOptions, WorkOptions
 from membox_queue.plan import planned
 from membox_queue.queue import Opening, Queue, inherited, shape_of, type_in_brackets
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar as TypeVarWithDefault
 
+    from membox_queue.aio.waits import Waits
     from membox_queue.drain import DrainReport
     from membox_queue.handler import AsyncHandler, AsyncRegister
     from membox_queue.options import EnqueueOptions, QueueOptions, QueueSettings, Seconds
@@ -52,6 +56,9 @@ T = TypeVar("T")
 
 THREADS = 32
 """Verbs of one queue that may be under way at once, but for waits."""
+
+LOOKS = 4
+"""Waits of one queue that may look at the file at once, when it is their turn."""
 
 
 def verb(
@@ -133,7 +140,9 @@ class AsyncQueue(Generic[C]):
         self._opening = threading.Lock()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="membox-queue-async")
         # Those who wait do not keep the others from their turn.
-        self._waits = Threads("membox-queue-wait")
+        self._looks = ThreadPoolExecutor(LOOKS, thread_name_prefix="membox-queue-look")
+        self._shared_waits: Waits | None = None
+        self._lock_waits = Threads("membox-queue-lock")
         self._loops: set[Loop] = set()
         self._left = Left(self._threads)
 
@@ -199,7 +208,7 @@ class AsyncQueue(Generic[C]):
         """
         run_sync = getattr(options.get("connection"), "run_sync", None)
         if run_sync is None:
-            return await self._call(Queue.enqueue, content, **options)
+            return await self._put(1, Queue.enqueue, content, **options)
         # Theirs waits for its driver where it was made; there is nothing of ours to wait for.
         enqueue = (await self._opened()).enqueue
         return int(await run_sync(lambda own: enqueue(content, **{**options, "connection": own})))
@@ -208,7 +217,13 @@ class AsyncQueue(Generic[C]):
         self, items: Iterable[C | _native.NewItem[C]], *, wait: Seconds = 0.0, spawn: str | None = None
     ) -> list[int]:
         """Add all items or none, in one transaction; return their ids."""
-        return await self._call(Queue.enqueue_many, items, wait=wait, spawn=spawn)
+        if not wait:
+            return await self._call(Queue.enqueue_many, items, spawn=spawn)
+        # Those that are no iterable of contents are refused as they are.
+        given: Any = (
+            items if isinstance(items, str | bytes | bytearray | dict) else await self._run_in_thread(list, items)
+        )
+        return await self._put(len(given), Queue.enqueue_many, given, wait=wait, spawn=spawn)
 
     async def get(self, id: int | None = None, *, key: str | None = None) -> _native.Item[C] | None:
         """One item of this queue, by its id or its key."""
@@ -235,7 +250,7 @@ class AsyncQueue(Generic[C]):
 
     async def enqueue_file(self, path: str | os.PathLike[str], **options: Unpack[EnqueueOptions]) -> int:
         """Enqueue the text of a file; see `Queue.enqueue_file`."""
-        return await self._call(Queue.enqueue_file, path, **options)
+        return await self._put(1, Queue.enqueue_file, path, **options)
 
     async def configure(self, **settings: Unpack[QueueSettings]) -> None:
         """Store settings in the file; see `Queue.configure`."""
@@ -282,9 +297,19 @@ class AsyncQueue(Generic[C]):
 
     async def wait(self, id: int, timeout: Seconds | None = None) -> _native.Item[C]:
         """Wait for an item to end, and return it. Raises TimeoutError."""
-        token = _native.Token()
         queue = await self._opened()
-        return await self._interruptible(token, functools.partial(queue._wait_for, id, timeout, token), waits=True)
+        id = queue._id(id)
+        limit = math.inf if timeout is None else queue._seconds("timeout", timeout)
+        deadline = asyncio.get_running_loop().time() + limit
+        while True:
+            item, was_looked_at = await self._waits(queue).ended(queue, id, deadline)
+            is_over = item is OVER
+            if item is not None and not is_over:
+                return cast("_native.Item[C]", item)
+            if not (is_over and was_looked_at) and (found := await self._look(queue._ended, id)) is not None:
+                return found
+            if is_over:
+                raise TimeoutError(f"item {id} has not ended within {limit:g} s")
 
     def __aiter__(self) -> Items[C]:
         """Claim for ever; each item is renewed until `async with item:` ends it, and given back if nothing did."""
@@ -390,8 +415,12 @@ class AsyncQueue(Generic[C]):
             await handler.queue.close()
         if self._queue is not None:
             await settled(asyncio.get_running_loop().run_in_executor(self._threads, self._queue.close))
+        if self._shared_waits is not None:
+            # Nothing of the file stays open for waits that are over.
+            await settled(asyncio.get_running_loop().run_in_executor(self._threads, self._shared_waits.watcher.let_go))
         self._threads.shutdown(wait=False)
-        self._waits.close()
+        self._looks.shutdown(wait=False)
+        self._lock_waits.close()
 
     async def __aenter__(self) -> Self:
         await self._opened()
@@ -434,19 +463,51 @@ class AsyncQueue(Generic[C]):
         given = [plain(argument) for argument in arguments]
         named = {name: plain(value) for name, value in options.items()}
         call = functools.partial(method, queue, *given, **named)
-        return await self._interruptible(_native.Token(), call, waits=bool(options.get("wait")))
+        return await self._interruptible(_native.Token(), call)
+
+    async def _put(self, count: int, method: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """Enqueue so many items, waiting in line for room if the queue is full and the caller has time."""
+        wait = options.get("wait")
+        if not wait or options.get("connection") is not None:
+            return await self._call(method, *arguments, **options)
+        queue = await self._opened()
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + queue._seconds("wait", wait)
+        del options["wait"]
+        with Ticket(self._waits(queue)) as ticket:
+            has_turn = ticket.waits.watcher.stand_for_room(ticket.number, queue, count)
+            while has_turn or await ticket.turn(deadline):
+                has_turn = False
+                try:
+                    return await self._call(method, *arguments, **options)
+                except QueueFullError:
+                    if clock() >= deadline:
+                        raise
+        return await self._call(method, *arguments, **options)
 
     async def _run_in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """Call something short; when we are cancelled meanwhile, what it does is done before that is told."""
-        return await settled(self._submit(function, *arguments))
+        return await settled(self._submit(self._threads, function, *arguments))
 
-    def _submit(self, function: Callable[..., T], *arguments: Any, waits: bool = False) -> asyncio.Future[T]:
+    async def _look(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Look for somebody who waits, beside the other verbs."""
+        return await settled(self._submit(self._looks, function, *arguments))
+
+    def _submit(self, threads: ThreadPoolExecutor, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
+        self._check_is_open()
+        return asyncio.get_running_loop().run_in_executor(threads, function, *arguments)
+
+    def _check_is_open(self) -> None:
         if self._is_closed:
             raise QueueClosedError("this queue is closed; open a new AsyncQueue to go on")
         self._begin_in_child()
-        if waits:
-            return self._waits.call(function, *arguments)
-        return asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+
+    def _waits(self, queue: Queue[C]) -> Waits:
+        """The waits of all queues of the file."""
+        self._check_is_open()
+        if self._shared_waits is None:
+            self._shared_waits = waits.of(queue)
+        return self._shared_waits
 
     def _begin_in_child(self) -> None:
         """A forked child has none of its parent's threads."""
@@ -468,9 +529,26 @@ class AsyncQueue(Generic[C]):
         worker: str | None,
     ) -> list[AsyncItem[C]]:
         queue = await self._opened()
+        plan = queue._plan_claim(limit, kind, wait, lease, group, worker)
+        if not plan.wait:
+            return await self._claim_once(queue, plan, 0.0, self._threads)
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + plan.wait
+        with Ticket(self._waits(queue)) as ticket:
+            has_turn = ticket.waits.watcher.stand(ticket.number, queue, plan)
+            while has_turn or await ticket.turn(deadline):
+                has_turn = False
+                if items := await self._claim_once(queue, plan, max(0.0, deadline - clock()), self._looks):
+                    return items
+            return []
+
+    async def _claim_once(
+        self, queue: Queue[C], plan: _native.ClaimPlan, left: float, threads: ThreadPoolExecutor
+    ) -> list[AsyncItem[C]]:
+        """Claim what is there now; when we are cancelled meanwhile, it is given back before that is told."""
         token = _native.Token()
-        claim = functools.partial(queue._claim, limit, kind, wait, lease, group, worker, token)
-        claiming = self._submit(token.call, claim, waits=bool(wait))
+        claim = functools.partial(queue._claim, plan, left)
+        claiming = self._submit(threads, token.call, claim)
         try:
             items = await asyncio.shield(claiming)
         except asyncio.CancelledError:
@@ -481,9 +559,10 @@ class AsyncQueue(Generic[C]):
             raise
         return [AsyncItem(item, self._run_in_thread) for item in items]
 
-    async def _interruptible(self, token: _native.Token, call: Callable[[], T], *, waits: bool) -> T:
+    async def _interruptible(self, token: _native.Token, call: Callable[[], T], *, waits: bool = False) -> T:
         """Call something that may take long and can be ended by its token."""
-        waiting = self._submit(token.call, call, waits=waits)
+        self._check_is_open()
+        waiting = self._lock_waits.call(token.call, call) if waits else self._submit(self._threads, token.call, call)
         try:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:

@@ -1,0 +1,552 @@
+//! The watcher: one thread that waits for many. Who waits has a ticket; the watcher tells which tickets have their turn.
+//!
+//! Those who wait for the same thing to claim, or for room, stand in line: a commit gives the first one its turn, and one
+//! who found something passes the turn on. Ends of items are looked up for all at once.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Weak};
+use std::time::{Duration, Instant};
+
+use super::claim::From;
+use super::wait::Outlook;
+use super::{Queue, Session};
+use crate::error::Result;
+use crate::item::Item;
+use crate::sqlite::Database;
+use crate::sync::{Mutex, wait};
+use crate::wake::{Awaiting, Call, News, Vigil};
+
+/// The thread comes back at least this often, so that its owner can end it.
+const SLICE: Duration = Duration::from_millis(500);
+/// How long the thread stays when nobody waits any more.
+const LINGER: Duration = Duration::from_secs(1);
+/// Where the file cannot be watched, those who wait look for themselves this often.
+const WITHOUT_WATCH: Duration = Duration::from_millis(100);
+/// So many of one line may have their turn at the same time.
+const TURNS: usize = 4;
+/// Who has made nothing of a turn after this time may never do; the next one gets it.
+const TURN: Duration = Duration::from_secs(2);
+/// Looks take at most one part in so many of the watcher's time; those without any sign, of which there should be no need,
+/// less.
+const REST: u32 = 10;
+const REST_WITHOUT_SIGN: u32 = 50;
+/// How many items are looked at in one transaction.
+const AT_A_TIME: usize = 500;
+
+/// What a line is for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Want {
+    Item(From),
+    /// Room for so many more items.
+    Room(i64),
+}
+
+/// Tickets that have their turn. The item is there if they waited for its end and that has come; otherwise the holder of a
+/// ticket is to look for itself.
+pub struct Turn {
+    pub tickets: Vec<u64>,
+    pub item: Option<Item>,
+}
+
+/// One of a file's open database, for all who wait for something in it.
+pub struct Watcher {
+    database: Weak<Database>,
+    last_ticket: AtomicU64,
+    state: Mutex<State>,
+    joined: Condvar,
+    /// What only the thread that serves knows.
+    watching: Mutex<Watching>,
+}
+
+#[derive(Default)]
+struct State {
+    tickets: HashMap<u64, Place>,
+    endings: HashMap<i64, Vec<u64>>,
+    /// Awaited ends that have not been looked for yet.
+    fresh: Vec<i64>,
+    /// No longer awaited.
+    gone: Vec<i64>,
+    lines: HashMap<LineKey, Line>,
+    /// Whether a thread serves, or was asked for.
+    is_served: bool,
+    call: Option<Call>,
+}
+
+type LineKey = (usize, Want);
+
+enum Place {
+    Ending { queue: Arc<Queue>, id: i64, was_seen: bool },
+    Line { line: LineKey, has_stood: bool },
+}
+
+struct Line {
+    queue: Arc<Queue>,
+    standing: BTreeSet<u64>,
+    /// Who has a turn, and since when.
+    at_turn: HashMap<u64, Instant>,
+    /// Something may be there for the first who stands.
+    is_due: bool,
+}
+
+#[derive(Default)]
+struct Watching {
+    vigil: Option<Vigil>,
+    endings: Pace,
+    lines: Pace,
+    /// When something happens by itself in a queue, as the last look saw it.
+    by_itself: HashMap<usize, Instant>,
+}
+
+/// When to look next, by what a look costs.
+#[derive(Default)]
+struct Pace {
+    is_due: bool,
+    not_before: Option<Instant>,
+    without_sign: Option<Instant>,
+}
+
+impl Pace {
+    fn is_time(&self) -> bool {
+        let now = Instant::now();
+        let is_without_sign = self.without_sign.is_some_and(|time| time <= now);
+        (self.is_due || is_without_sign) && self.not_before.is_none_or(|time| time <= now)
+    }
+
+    fn note(&mut self, began: Instant) {
+        let cost = began.elapsed();
+        self.is_due = false;
+        self.not_before = Instant::now().checked_add(cost * (REST - 1));
+        self.without_sign = Instant::now().checked_add((cost * (REST_WITHOUT_SIGN - 1)).max(SLICE));
+    }
+
+    /// How long until the look that is due.
+    fn pause(&self) -> Duration {
+        match self.not_before {
+            Some(time) if self.is_due => time.saturating_duration_since(Instant::now()),
+            _ => Duration::MAX,
+        }
+    }
+}
+
+impl State {
+    fn call(&self) {
+        if let Some(call) = &self.call {
+            call.ring();
+        }
+    }
+
+    /// Whether a thread is to be started.
+    fn is_thread_wanted(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_served, true)
+    }
+}
+
+impl Line {
+    fn turns(&self) -> usize {
+        self.at_turn.values().filter(|since| since.elapsed() < TURN).count()
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.is_due && !self.standing.is_empty() && self.turns() < TURNS
+    }
+}
+
+impl Queue {
+    /// A watcher over this queue's file.
+    pub fn watcher(&self) -> Result<Watcher> {
+        Ok(Watcher {
+            database: Arc::downgrade(&self.session()?.database),
+            last_ticket: AtomicU64::default(),
+            state: Mutex::default(),
+            joined: Condvar::new(),
+            watching: Mutex::default(),
+        })
+    }
+
+    /// Tells open databases apart, as long as a watcher over this one is kept.
+    pub fn database_number(&self) -> Result<usize> {
+        Ok(Arc::as_ptr(&self.session()?.database) as usize)
+    }
+
+    fn has(&self, want: &Want, outlook: Option<&Outlook>) -> Result<bool> {
+        let session: Arc<Session> = self.session()?;
+        let database = &session.database;
+        match want {
+            Want::Room(added) => {
+                let limit = self.latest_settings().max_pending;
+                let pending = || database.counts(self.name()).map(|counts| counts.pending);
+                limit.map_or(Ok(true), |limit| Ok(pending()? + added <= limit))
+            }
+            Want::Item(_) if !outlook.is_some_and(|outlook| outlook.ready) => Ok(false),
+            Want::Item(From::Queue | From::GroupOrOne) => Ok(true),
+            Want::Item(From::Group(group)) => database.is_ready(self.name(), Some(group), false),
+            Want::Item(From::WholeGroup(group)) => database.is_ready(self.name(), group.as_deref(), true),
+        }
+    }
+}
+
+impl Watcher {
+    /// A ticket nobody else has; what it is for comes next.
+    pub fn draw(&self) -> u64 {
+        self.last_ticket.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Waits for the end of an item. Returns whether a thread that serves is to be started.
+    pub fn await_ending(&self, ticket: u64, queue: Arc<Queue>, id: i64) -> bool {
+        let mut state = self.state.lock();
+        state.tickets.insert(ticket, Place::Ending { queue, id, was_seen: false });
+        state.endings.entry(id).or_default().push(ticket);
+        if state.fresh.is_empty() {
+            state.call();
+            self.joined.notify_one();
+        }
+        state.fresh.push(id);
+        state.is_thread_wanted()
+    }
+
+    /// Enters a line. Returns whether it has its turn at once, because nobody stands before it.
+    pub fn stand(&self, ticket: u64, queue: Arc<Queue>, want: Want) -> bool {
+        let mut state = self.state.lock();
+        let key = (Arc::as_ptr(&queue) as usize, want);
+        let new = || Line { queue, standing: BTreeSet::new(), at_turn: HashMap::new(), is_due: false };
+        let line = state.lines.entry(key.clone()).or_insert_with(new);
+        let has_turn = line.standing.is_empty() && line.turns() < TURNS;
+        line.at_turn.extend(has_turn.then(|| (ticket, Instant::now())));
+        state.tickets.insert(ticket, Place::Line { line: key, has_stood: false });
+        has_turn
+    }
+
+    /// Waits for a turn; one that has had a turn stands in its old place again. Returns whether a thread that serves is to
+    /// be started.
+    pub fn await_turn(&self, ticket: u64) -> bool {
+        let mut state = self.state.lock();
+        let Some(Place::Line { line: key, has_stood }) = state.tickets.get_mut(&ticket) else { return false };
+        let is_first_time = !std::mem::replace(has_stood, true);
+        let key = key.clone();
+        if let Some(line) = state.lines.get_mut(&key) {
+            line.at_turn.remove(&ticket);
+            line.standing.insert(ticket);
+            // What came while nobody stood there has not been looked for. Later the next sign is waited for.
+            if is_first_time || line.is_due {
+                self.is_due_now(&mut state, &key);
+            }
+        }
+        state.is_thread_wanted()
+    }
+
+    /// Gives a ticket back. A turn that was not used up goes to the next. Returns whether an awaited item has been looked at
+    /// at least once.
+    pub fn leave(&self, ticket: u64) -> bool {
+        let mut state = self.state.lock();
+        let mut was_looked_at = false;
+        match state.tickets.remove(&ticket) {
+            None => return true,
+            Some(Place::Ending { id, was_seen, .. }) => {
+                was_looked_at = was_seen;
+                if let Some(tickets) = state.endings.get_mut(&id) {
+                    tickets.retain(|other| *other != ticket);
+                    if tickets.is_empty() {
+                        state.endings.remove(&id);
+                        state.gone.push(id);
+                    }
+                }
+            }
+            Some(Place::Line { line: key, .. }) => {
+                let Some(line) = state.lines.get_mut(&key) else { return true };
+                line.standing.remove(&ticket);
+                let had_turn = line.at_turn.remove(&ticket).is_some();
+                if line.standing.is_empty() && line.at_turn.is_empty() {
+                    state.lines.remove(&key);
+                } else if had_turn {
+                    self.is_due_now(&mut state, &key);
+                }
+            }
+        }
+        if state.tickets.is_empty() {
+            state.call();
+        }
+        was_looked_at
+    }
+
+    fn is_due_now(&self, state: &mut State, key: &LineKey) {
+        let Some(line) = state.lines.get_mut(key) else { return };
+        line.is_due = true;
+        if line.is_wanted() {
+            state.call();
+            self.joined.notify_one();
+        }
+    }
+
+    /// Waits for turns, for at most a slice; `None` when nobody has waited for a while and the thread may go.
+    pub fn turns(&self) -> Option<Vec<Turn>> {
+        let mut watching = self.watching.lock();
+        let mut state = self.state.lock();
+        if state.tickets.is_empty() {
+            // Nothing of the file is kept open for nobody.
+            state.call = None;
+            drop(state);
+            *watching = Watching::default();
+            state = self.state.lock();
+            let until = Instant::now() + LINGER;
+            while state.tickets.is_empty() {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    state.is_served = false;
+                    return None;
+                }
+                state = wait(&self.joined, state, Some(left));
+            }
+        }
+        drop(state);
+        let turns = self.watch(&mut watching).unwrap_or_else(|_| {
+            // The file is gone, or the system refuses a watch: each finds out for itself.
+            *watching = Watching::default();
+            self.state.lock().call = None;
+            std::thread::sleep(WITHOUT_WATCH);
+            self.everybody()
+        });
+        Some(turns)
+    }
+
+    /// Lets go of the file if nobody waits: the queue is being closed.
+    pub fn let_go(&self) {
+        let state = self.state.lock();
+        if !state.tickets.is_empty() {
+            return;
+        }
+        state.call();
+        drop(state);
+        let mut watching = self.watching.lock();
+        let mut state = self.state.lock();
+        if state.tickets.is_empty() {
+            state.call = None;
+            drop(state);
+            *watching = Watching::default();
+        }
+    }
+
+    /// All tickets, when there is nothing to wait for any more.
+    pub fn everybody(&self) -> Vec<Turn> {
+        let mut state = self.state.lock();
+        let tickets = state.tickets.keys().copied().collect();
+        Some(state.give_turns(tickets, None)).into_iter().filter(|turn| !turn.tickets.is_empty()).collect()
+    }
+
+    fn watch(&self, watching: &mut Watching) -> Result<Vec<Turn>> {
+        if watching.vigil.is_none() {
+            let Some(database) = self.database.upgrade() else { return Ok(self.everybody()) };
+            let vigil = Vigil::begin(database, Awaiting::Many)?;
+            let mut state = self.state.lock();
+            state.call = Some(vigil.call());
+            vigil.await_endings(state.endings.keys().copied());
+            state.lines.values_mut().for_each(|line| line.is_due = true);
+            drop(state);
+            watching.endings.is_due = true;
+            watching.vigil = Some(vigil);
+        }
+        let Watching { vigil: Some(vigil), endings, lines, by_itself } = watching else { return Ok(Vec::new()) };
+        let until = Instant::now() + SLICE;
+        loop {
+            let news = vigil.take_news();
+            let mut turns = Vec::new();
+            self.look_at_endings(vigil, &news, endings, &mut turns);
+            self.look_at_lines(&news, lines, by_itself, &mut turns);
+            let left = until.saturating_duration_since(Instant::now());
+            if !turns.is_empty() {
+                vigil.note_found();
+                return Ok(turns);
+            }
+            if left.is_zero() || self.state.lock().tickets.is_empty() {
+                return Ok(turns);
+            }
+            let next = by_itself.values().min().map(|at| at.saturating_duration_since(Instant::now()));
+            let next = next.unwrap_or(Duration::MAX).min(endings.pause()).min(lines.pause());
+            vigil.sleep(Some(next), left)?;
+        }
+    }
+
+    /// Looks for the ends that were told, those that were not looked for yet, and now and then for all.
+    fn look_at_endings(&self, vigil: &Vigil, news: &News, pace: &mut Pace, turns: &mut Vec<Turn>) {
+        pace.is_due |= news.all;
+        let is_for_all = pace.is_time();
+        let mut state = self.state.lock();
+        let gone = std::mem::take(&mut state.gone);
+        vigil.forget_endings(gone.into_iter().filter(|id| !state.endings.contains_key(id)));
+        let fresh = std::mem::take(&mut state.fresh);
+        // Before the look, so that nothing falls in between.
+        vigil.await_endings(fresh.iter().copied().filter(|id| state.endings.contains_key(id)));
+        let ids: HashSet<i64> = if is_for_all {
+            state.endings.keys().copied().collect()
+        } else {
+            fresh.into_iter().chain(news.ended.iter().copied()).collect()
+        };
+        let mut awaited: HashMap<usize, (Arc<Queue>, Vec<i64>)> = HashMap::new();
+        for id in ids {
+            for ticket in state.endings.get(&id).into_iter().flatten() {
+                let Some(Place::Ending { queue, .. }) = state.tickets.get(ticket) else { continue };
+                let (_, ids) =
+                    awaited.entry(Arc::as_ptr(queue) as usize).or_insert_with(|| (queue.clone(), Vec::new()));
+                if ids.last() != Some(&id) {
+                    ids.push(id);
+                }
+            }
+        }
+        drop(state);
+        if awaited.is_empty() {
+            pace.is_due &= !is_for_all;
+            return;
+        }
+        let began = Instant::now();
+        for (number, (queue, mut ids)) in awaited {
+            // Neighbours in the file lie on the same page.
+            ids.sort_unstable();
+            for ids in ids.chunks(AT_A_TIME) {
+                let outcome = queue.ended_among(ids);
+                let mut state = self.state.lock();
+                match outcome {
+                    Ok(ended) => state.note_ended(number, ids, ended, turns),
+                    // Each finds out for itself.
+                    Err(_) => state.note_ended(number, &[], ids.iter().map(|id| (*id, None)).collect(), turns),
+                }
+            }
+        }
+        if is_for_all {
+            pace.note(began);
+        }
+    }
+
+    /// Gives the first of each line its turn for which there seems to be something.
+    fn look_at_lines(
+        &self,
+        news: &News,
+        pace: &mut Pace,
+        by_itself: &mut HashMap<usize, Instant>,
+        turns: &mut Vec<Turn>,
+    ) {
+        let now = Instant::now();
+        let is_without_sign = pace.without_sign.is_none_or(|time| time <= now);
+        let mut state = self.state.lock();
+        by_itself.retain(|number, at| {
+            let is_over = *at <= now;
+            if is_over {
+                state.lines.iter_mut().filter(|(key, _)| key.0 == *number).for_each(|(_, line)| line.is_due = true);
+            }
+            !is_over
+        });
+        if news.work || news.all || is_without_sign {
+            state.lines.values_mut().for_each(|line| line.is_due = true);
+        }
+        let mut wanted: HashMap<usize, (Arc<Queue>, Vec<LineKey>)> = HashMap::new();
+        pace.is_due = false;
+        for (key, line) in state.lines.iter_mut().filter(|(_, line)| line.is_wanted()) {
+            pace.is_due = true;
+            if pace.not_before.is_none_or(|time| time <= now) {
+                line.is_due = false;
+                wanted.entry(key.0).or_insert_with(|| (line.queue.clone(), Vec::new())).1.push(key.clone());
+            }
+        }
+        drop(state);
+        if wanted.is_empty() {
+            return;
+        }
+        let mut looked_at = 0;
+        for (number, (queue, lines)) in wanted {
+            looked_at += lines.len();
+            match self.chosen(&queue, &lines) {
+                Ok((chosen, next)) => {
+                    let mut state = self.state.lock();
+                    let first = chosen.into_iter().filter_map(|key| state.lines.get(key)?.standing.first().copied());
+                    let first = first.collect::<Vec<_>>();
+                    turns.extend((!first.is_empty()).then(|| state.give_turns(first, None)));
+                    match next.and_then(|pause| Instant::now().checked_add(pause)) {
+                        Some(at) => by_itself.insert(number, at),
+                        None => by_itself.remove(&number),
+                    };
+                }
+                // Each finds out for itself.
+                Err(_) => {
+                    let mut state = self.state.lock();
+                    let standing = lines.iter().filter_map(|key| state.lines.get(key)).flat_map(|line| &line.standing);
+                    let standing = standing.copied().collect::<Vec<_>>();
+                    turns.push(state.give_turns(standing, None));
+                }
+            }
+        }
+        pace.note(now);
+        if looked_at < AT_A_TIME {
+            // A few lines are cheap, and who claims is not to wait for nothing.
+            pace.not_before = None;
+        }
+    }
+
+    /// The lines of a queue for which there is something, and how long until something happens by itself.
+    fn chosen<'a>(&self, queue: &Queue, lines: &'a [LineKey]) -> Result<(Vec<&'a LineKey>, Option<Duration>)> {
+        let is_for_items = lines.iter().any(|(_, want)| matches!(want, Want::Item(_)));
+        let outlook = if is_for_items { Some(queue.outlook()?) } else { None };
+        let mut chosen = Vec::new();
+        for key in lines {
+            if queue.has(&key.1, outlook.as_ref())? {
+                chosen.push(key);
+            }
+        }
+        // One claim brings in for all.
+        let brings_in = outlook.as_ref().is_some_and(|outlook| outlook.brings_in);
+        let mut claims = lines.iter().filter(|(_, want)| matches!(want, Want::Item(_)));
+        if brings_in
+            && !chosen.iter().any(|(_, want)| matches!(want, Want::Item(_)))
+            && let Some(first) = claims.next()
+        {
+            chosen.push(first);
+        }
+        Ok((chosen, outlook.and_then(|outlook| outlook.by_itself)))
+    }
+}
+
+impl State {
+    /// Gives turns to those who wait for these ends in this queue; the others have been looked at.
+    fn note_ended(&mut self, number: usize, looked_at: &[i64], ended: Vec<(i64, Option<Item>)>, turns: &mut Vec<Turn>) {
+        for (id, item) in ended {
+            let is_of_queue = |ticket: &u64| match self.tickets.get(ticket) {
+                Some(Place::Ending { queue, .. }) => Arc::as_ptr(queue) as usize == number,
+                _ => false,
+            };
+            let tickets = self.endings.get(&id).into_iter().flatten().copied().filter(is_of_queue).collect();
+            turns.push(self.give_turns(tickets, item));
+        }
+        for ticket in looked_at.iter().filter_map(|id| self.endings.get(id)).flatten() {
+            if let Some(Place::Ending { was_seen, .. }) = self.tickets.get_mut(ticket) {
+                *was_seen = true;
+            }
+        }
+    }
+
+    /// Who waited for an end has no ticket any more; who stood in line keeps it, to stand again or to leave.
+    fn give_turns(&mut self, mut tickets: Vec<u64>, item: Option<Item>) -> Turn {
+        tickets.retain(|ticket| self.give_turn(*ticket).is_some());
+        Turn { tickets, item }
+    }
+
+    fn give_turn(&mut self, ticket: u64) -> Option<()> {
+        match self.tickets.get(&ticket)? {
+            Place::Ending { id, .. } => {
+                let id = *id;
+                self.tickets.remove(&ticket);
+                let tickets = self.endings.get_mut(&id)?;
+                tickets.retain(|other| *other != ticket);
+                if tickets.is_empty() {
+                    self.endings.remove(&id);
+                    self.gone.push(id);
+                }
+            }
+            Place::Line { line, .. } => {
+                let line = self.lines.get_mut(line)?;
+                if !line.standing.remove(&ticket) {
+                    return None;
+                }
+                line.at_turn.insert(ticket, Instant::now());
+            }
+        }
+        Some(())
+    }
+}
