@@ -2,9 +2,9 @@
 
     python benches/fairness.py [--rounds 5] [--seconds 4] [--beside /path/to/another/python]
 
-Each round fills a new file with documents of 5 KB, lets one and then four processes work through it with an empty handler,
-and enqueues 200 a second meanwhile. With `--beside` another build of the package takes every second round, so that both are
-measured in one run. Medians of the rounds.
+Each round fills a new file with documents of 5 KB, lets one and then four processes work through it with an empty
+handler, and enqueues 200 a second meanwhile. With `--beside` another build of the package takes every second round, so
+that both are measured in one run. Medians of the rounds.
 """
 
 import argparse

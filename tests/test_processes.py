@@ -1,8 +1,9 @@
 """Many workers at once, workers that are killed, and handlers longer than their lease."""
 
+import signal
 import threading
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from membox_queue import DrainReport, Queue
@@ -175,3 +176,58 @@ def test_enqueuers_that_trust_the_worker_lease_leave_nothing_behind(queue, path,
     assert [process.wait(60) for process in processes] == [0] * 4
     assert (queue.pending(), queue.counts()["done"]) == (0, 400)
     assert not queue.worker_is_alive()
+
+
+HANDLE_FOR_LONG = """
+import sys
+from membox_queue import Queue
+def handler(item):
+    print("handling", flush=True)
+    input()
+    return item.lost
+print(Queue(sys.argv[1], lease=1.5).drain(handler).done)
+"""
+
+CLAIM_WHEN_TOLD = """
+import sys
+from membox_queue import Queue
+queue = Queue(sys.argv[1], lease=1.5)
+print("ready", flush=True)
+input()
+print("claims", flush=True)
+print(queue.claim(), flush=True)
+"""
+
+
+def is_overdue(queue):
+    return queue.get(1).lease_until < datetime.now(UTC) - timedelta(seconds=0.2)
+
+
+def test_a_live_handler_keeps_its_item_though_another_writer_outlasts_its_lease(queue, path, start, until, writer):
+    queue.enqueue("x")
+    worker = start(HANDLE_FOR_LONG, path)
+    assert worker.stdout.readline() == "handling\n"
+    claimers = [start(CLAIM_WHEN_TOLD, path) for _ in range(3)]
+    assert [claimer.stdout.readline() for claimer in claimers] == ["ready\n"] * 3
+    let_go = writer()
+    until(lambda: is_overdue(queue))
+    for claimer in claimers:
+        claimer.stdin.write("\n")
+        claimer.stdin.flush()
+        assert claimer.stdout.readline() == "claims\n"
+    let_go()
+    assert [claimer.stdout.readline() for claimer in claimers] == ["None\n"] * 3
+    assert worker.communicate("\n", timeout=30)[0] == "1\n"
+    item = queue.get(1)
+    assert (item.status, item.attempt, item.retries, item.result) == ("done", 1, 0, False)
+
+
+def test_a_stopped_process_loses_its_item_though_it_waited_to_renew_it(queue, path, start, until, writer):
+    queue.enqueue("x")
+    worker = start(HANDLE_FOR_LONG, path)
+    assert worker.stdout.readline() == "handling\n"
+    let_go = writer()
+    until(lambda: is_overdue(queue))
+    worker.send_signal(signal.SIGSTOP)
+    let_go()
+    assert queue.claim().attempt == 2

@@ -64,6 +64,7 @@ class _LeaseHolder(TypedDict):
 class _Stats(TypedDict):
     counts: dict[str, int]
     delayed: int
+    stuck: list[int]
     oldest_pending_age: float | None
     next_due_at: datetime | None
     groups: int
@@ -727,6 +728,7 @@ class Queue(Generic[_T]):
     def wait(self, id: int, timeout: _Seconds | None = None) -> Item[_T]:
         """Wait until an item is done, failed or cancelled, and return it.
 
+        An item whose worker died is reclaimed meanwhile, as a claim would; on its last attempt it ends as failed.
         Raises `TimeoutError`, and `ValueError` when there is no such item, or no more.
         """
     def lock(self, name: str, *, ttl: _Seconds = 30.0, wait: _Seconds = 0.0) -> Lock:
@@ -734,11 +736,12 @@ class Queue(Generic[_T]):
     def stats(self) -> _Stats:
         """The queue at a glance.
 
-        `counts`, `delayed` (how many of the pending wait for a time: a delay or a retry), `oldest_pending_age` in
-        seconds (of items that wait for a worker, not for a time), `next_due_at` (a datetime: the next delayed item,
-        retry, tick of a schedule, or slot of a rate that something waits for), `groups` with unfinished items,
-        `paused`, `worker_is_alive`, and `worker`: the `pid`, `hostname` and `heartbeat` (a datetime) of who holds the
-        worker lease live, or None.
+        `counts`, `delayed` (how many of the pending wait for a time: a delay or a retry), `stuck` (ids of up to 100
+        items held by dead workers or beyond their lease: the next claim, `wait` or `tend` reclaims them),
+        `oldest_pending_age` in seconds (of items that wait for a worker, not for a time), `next_due_at` (a datetime:
+        the next delayed item, retry, tick of a schedule, or slot of a rate that something waits for), `groups` with
+        unfinished items, `paused`, `worker_is_alive`, and `worker`: the `pid`, `hostname` and `heartbeat` (a datetime)
+        of the holder of the live worker lease, or None.
         """
     def _next_due(self, *, ticks: bool) -> datetime | None:
         """What `stats` says of it; without ticks, of what waits already. `membox_queue.testing` uses this."""

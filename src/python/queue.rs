@@ -467,6 +467,7 @@ impl Queue {
         dict.set_item("oldest_pending_age", stats.oldest_pending_ms.map(|ms| ms as f64 / 1000.0))?;
         dict.set_item("next_due_at", datetime(py, stats.next_due)?)?;
         dict.set_item("delayed", stats.delayed)?;
+        dict.set_item("stuck", stats.stuck)?;
         dict.set_item("groups", stats.groups)?;
         dict.set_item("paused", stats.paused)?;
         dict.set_item("worker_is_alive", stats.worker.is_some())?;

@@ -30,6 +30,8 @@ pub struct Stats {
     pub next_due: Option<i64>,
     /// How many of the pending items wait for a time that has not come.
     pub delayed: i64,
+    /// The first items whose claim has ended without an end: the holder is gone, or the lease ran out.
+    pub stuck: Vec<i64>,
     pub groups: i64,
     pub paused: bool,
     /// Who holds the worker lease live.
@@ -49,6 +51,7 @@ impl Queue {
             oldest_pending_ms: waited.max(overdue),
             next_due: self.next_due(true)?,
             delayed,
+            stuck: database.stuck_items(self.name(), self.options.clock.now(), self.settings().settings.lease_ms())?,
             groups: database.groups(self.name())?,
             paused: self.is_paused()?,
             worker: self.lease_holder(&lease::key(self.name()))?,

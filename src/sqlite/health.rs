@@ -76,6 +76,11 @@ impl Database {
         })
     }
 
+    /// Items whose claim has ended without an end, the first of them.
+    pub fn stuck_items(&self, queue: &str, now: Now, lease_ms: i64) -> Result<Vec<i64>> {
+        self.read(|connection| self.stuck(connection, queue, now, lease_ms))
+    }
+
     fn stuck(&self, connection: &Connection, queue: &str, now: Now, lease_ms: i64) -> Result<Vec<i64>> {
         let mut claims = expired(connection, queue, now, lease_ms, MOST_TOLD)?;
         for holder in holders(connection, queue)?.into_iter().filter(|holder| !self.is_alive(*holder)) {

@@ -433,3 +433,12 @@ def test_a_key_made_from_the_content_outlives_it(path, clock):
 def test_keep_for_may_be_a_timedelta(path):
     with Queue(path, keep_for=timedelta(days=2), keep_failed_for=timedelta(hours=1)) as queue:
         assert (queue.options["keep_for"], queue.options["keep_failed_for"]) == (172800, 3600)
+
+
+def test_tend_records_the_end_of_a_last_attempt_that_was_lost(queue, clock):
+    queue.enqueue_many([NewItem("x", max_retries=1)] * 40)
+    queue.claim_many(40)
+    clock.advance(61)
+    assert len(queue.stats()["stuck"]) > 0
+    queue.tend()
+    assert (queue.counts()["failed"], queue.stats()["stuck"]) == (40, [])

@@ -136,3 +136,64 @@ def test_wrong_arguments_are_refused(queue, qid, timeout):
     queue.enqueue("x")
     with pytest.raises((TypeError, ValueError)):
         queue.wait(qid, timeout)
+
+
+CLAIM_AND_DIE = """
+import os, signal, sys
+from membox_queue import Queue
+Queue(sys.argv[1]).claim()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_last_attempt_whose_worker_was_killed_ends_for_one_who_waits(queue, path, start):
+    qid = queue.enqueue("x", max_retries=1)
+    start(CLAIM_AND_DIE, path).wait(30)
+    assert (queue.counts()["processing"], queue.stats()["stuck"]) == (1, [qid])
+    item = queue.wait(qid, timeout=30)
+    assert (item.status, item.retries) == ("failed", 1)
+    assert "vanished" in item.error
+    assert queue.stats()["stuck"] == []
+
+
+def test_a_worker_that_is_killed_while_one_waits_ends_the_wait(queue, path, start, waiting):
+    qid = queue.enqueue("x", max_retries=1)
+    future = waiting(qid)
+    start(CLAIM_AND_DIE, path).wait(30)
+    assert future.result(30).status == "failed"
+
+
+def test_a_last_attempt_whose_lease_ran_out_ends_for_one_who_waits(queue, clock):
+    qid = queue.enqueue("x", max_retries=1)
+    held = queue.claim()
+    clock.advance(61)
+    assert queue.wait(qid, timeout=0).status == "failed"
+    assert not queue.mark_done(held)
+
+
+def test_an_attempt_that_was_lost_is_not_the_end_while_retries_are_left(queue, path, start):
+    qid = queue.enqueue("x")
+    start(CLAIM_AND_DIE, path).wait(30)
+    with pytest.raises(TimeoutError):
+        queue.wait(qid, timeout=0)
+    assert (queue.get(qid).status, queue.get(qid).retries) == ("pending", 1)
+
+
+def test_reading_records_nothing(queue, clock):
+    qid = queue.enqueue("x", max_retries=1)
+    queue.claim()
+    clock.advance(61)
+    for look in (queue.counts, queue.failures, queue.stats, queue.check, queue.pending, queue.coverage_note):
+        look()
+    assert queue.get(qid).status == "processing"
+
+
+def test_a_wait_beside_an_open_transaction_does_not_wait_for_it(queue, clock, writer):
+    qid = queue.enqueue("x", max_retries=1)
+    queue.claim()
+    clock.advance(61)
+    let_go = writer()
+    with pytest.raises(TimeoutError):
+        queue.wait(qid, timeout=0)
+    let_go()
+    assert queue.wait(qid, timeout=30).status == "failed"

@@ -72,7 +72,10 @@ def counts(seen: dict[str, Any]) -> list[list[str | Text]]:
     """A line for each status."""
     waits = [f"oldest waits {duration(age)}"] if (age := seen["oldest_pending_age"]) is not None else []
     waits += [f"{seen['delayed']:,} delayed"] if seen["delayed"] else []
-    beside = {"pending": ", ".join(waits)}
+    stuck = (
+        [f"{len(seen['stuck']):,} stuck: held by dead workers, the next claim reclaims them"] if seen["stuck"] else []
+    )
+    beside = {"pending": ", ".join(waits), "processing": ", ".join(stuck)}
     rows: list[list[str | Text]] = []
     for status, count in seen["counts"].items():
         if count or status in SHOWN:
