@@ -1,6 +1,10 @@
-"""`python -m membox_queue`: the command line."""
+"""`python -m membox_queue`: the command line; `process`, as which workers are spawned, without typer and rich."""
 
-from membox_queue.cli import app
+import sys
+
+from membox_queue.cli import main, process
 
 if __name__ == "__main__":
-    app(prog_name="membox-queue")
+    if sys.argv[1:2] == ["process"]:
+        sys.exit(process.main(sys.argv[2:], "python -m membox_queue process"))
+    main()

@@ -1,9 +1,10 @@
-"""Progress: events for a callable, or a live bar on a terminal."""
+"""Progress: events for a callable, or a live bar on a terminal; plain lines there without rich."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import shutil
 import sys
 import threading
 from dataclasses import dataclass
@@ -63,14 +64,53 @@ class Told(Watcher):
             logger.exception("progress raised")
 
 
-class Bar(Watcher):
+class Lines(Watcher):
+    """Tells on stderr, a line an item, what became of it and how many are still to come."""
+
+    def __init__(self, queues: Sequence[_native.Queue]) -> None:
+        self.queues = queues
+        self.lock = threading.Lock()
+
+    def __call__(self, event: LoopEvent) -> None:
+        """Tell it, one at a time."""
+        with whatever_the_terminal_does(), self.lock:
+            self.tell(event)
+
+    def tell(self, event: LoopEvent) -> None:
+        """Write a line about what ended."""
+        if event.kind in ("failed", "postponed"):
+            self.complain(event)
+        elif event.kind != "claimed":
+            self.say(f"{title(event.item)} {event.kind}, {self.pending()} to go")
+
+    def complain(self, event: LoopEvent) -> None:
+        """Say what went wrong with an item."""
+        error = next((now.error for queue in self.queues if (now := queue.get(event.item.id))), None)
+        words = f"item {event.item.id} {event.kind}: {error or 'no reason given'}"
+        self.say(words, "red" if event.kind == "failed" else "yellow")
+
+    def stopping(self, grace: float) -> None:
+        """Say that the signal was heard."""
+        with whatever_the_terminal_does():
+            self.say(stopping_words(grace), "yellow")
+
+    def say(self, words: str, _style: str = "") -> None:
+        """Write a line, cut where the terminal ends."""
+        print(line(words, shutil.get_terminal_size().columns), file=sys.stderr, flush=True)
+
+    def pending(self) -> int:
+        """How many items are still to come."""
+        return sum(queue.pending() for queue in self.queues)
+
+
+class Bar(Lines):
     """A live bar: how many items have ended, of how many, what is in hand, and above it what failed."""
 
     def __init__(self, queues: Sequence[_native.Queue]) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-        self.queues = queues
+        super().__init__(queues)
         self.bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24, complete_style="cyan", finished_style="green"),
@@ -80,7 +120,6 @@ class Bar(Watcher):
             console=Console(stderr=True, markup=False, highlight=False, emoji=False),
         )
         self.label = line(" · ".join(queue.name for queue in queues), 24)
-        self.lock = threading.Lock()
         self.in_hand: dict[int, str] = {}
         self.ended = 0
         self.failed = 0
@@ -91,24 +130,11 @@ class Bar(Watcher):
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self.whatever_the_terminal_does():
+        with whatever_the_terminal_does():
             self.bar.update(self.task, total=self.ended, completed=self.ended, hand="")
             self.bar.stop()
 
-    def __call__(self, event: LoopEvent) -> None:
-        """Move the bar."""
-        with self.whatever_the_terminal_does(), self.lock:
-            self.move(event)
-
-    @contextlib.contextmanager
-    def whatever_the_terminal_does(self) -> Iterator[None]:
-        """Let the work go on when the terminal is gone, or the file cannot be asked."""
-        try:
-            yield
-        except Exception:
-            logger.debug("the bar stands still", exc_info=True)
-
-    def move(self, event: LoopEvent) -> None:
+    def tell(self, event: LoopEvent) -> None:
         """Show how far it is, asking the file."""
         if event.kind == "claimed":
             self.in_hand[event.item.id] = title(event.item)
@@ -123,21 +149,23 @@ class Bar(Watcher):
         hand = ", ".join(self.in_hand.values())
         self.bar.update(self.task, description=label, completed=self.ended, total=total, hand=line(hand, 24))
 
-    def stopping(self, grace: float) -> None:
-        """Say that the signal was heard."""
-        words = f"stopping: what runs has {duration(grace)} to end; again to leave at once"
-        with self.whatever_the_terminal_does():
-            self.bar.console.print(words, style="yellow")
+    def say(self, words: str, style: str = "") -> None:
+        """Write a line above the bar."""
+        self.bar.console.print(line(words, self.bar.console.width), style=style)
 
-    def complain(self, event: LoopEvent) -> None:
-        """Say above the bar what went wrong with an item."""
-        error = next((now.error for queue in self.queues if (now := queue.get(event.item.id))), None)
-        words = f"item {event.item.id} {event.kind}: {error or 'no reason given'}"
-        self.bar.console.print(line(words, self.bar.console.width), style="red" if event.kind == "failed" else "yellow")
 
-    def pending(self) -> int:
-        """How many items are still to come."""
-        return sum(queue.pending() for queue in self.queues)
+@contextlib.contextmanager
+def whatever_the_terminal_does() -> Iterator[None]:
+    """Let the work go on when the terminal is gone, or the file cannot be asked."""
+    try:
+        yield
+    except Exception:
+        logger.debug("progress cannot be shown", exc_info=True)
+
+
+def stopping_words(grace: float) -> str:
+    """What a loop that was asked to end says to the one who waits for it."""
+    return f"stopping: what runs has {duration(grace)} to end; again to leave at once"
 
 
 def title(item: _native.Item) -> str:
@@ -150,5 +178,8 @@ def watcher(progress: Progress, queues: Sequence[_native.Queue]) -> Watcher:
     if callable(progress):
         return Told(progress)
     if progress and sys.stderr is not None and sys.stderr.isatty():
-        return Bar(queues)
+        try:
+            return Bar(queues)
+        except ModuleNotFoundError:
+            return Lines(queues)
     return Watcher()

@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from membox_queue.cli import app
+from membox_queue.cli.app import app
 from typer.testing import CliRunner
 
 from cli.running import COMMAND, Ended, Terminal, environment

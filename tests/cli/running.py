@@ -32,12 +32,12 @@ def environment(**more):
 class Terminal:
     """The command at a terminal of 80 columns."""
 
-    def __init__(self, arguments, folder, size=(24, 80)):
+    def __init__(self, arguments, folder, size=(24, 80), command=(COMMAND,)):
         self.ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         # A session of its own, so that Ctrl-C reaches it, and it alone.
         self.process = subprocess.Popen(
-            [COMMAND, *map(str, arguments)],
+            [*command, *map(str, arguments)],
             cwd=folder,
             stdin=theirs,
             stdout=theirs,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from membox_queue import Queue
-from membox_queue.cli import app
+from membox_queue.cli.app import app
 
 from cli.running import COMMAND, environment
 

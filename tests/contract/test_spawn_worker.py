@@ -184,7 +184,7 @@ def test_a_worker_that_takes_long_to_import_its_handler_keeps_others_away_while_
 def test_a_worker_finds_the_modules_of_its_spawner_and_no_others(queue, tmp_path, monkeypatch, gone):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    (elsewhere / "typer.py").write_text("raise RuntimeError('not the one that was meant')")
+    (elsewhere / "argparse.py").write_text("raise RuntimeError('not the one that was meant')")
     monkeypatch.chdir(elsewhere)
     found = result(queue, queue.enqueue("x", spawn="spawned_handlers:surroundings"))
     assert set(found["path"]) == {entry for entry in sys.path if entry}

@@ -1,59 +1,18 @@
-"""The command line: which commands there are. `membox-queue`, also as `python -m membox_queue`."""
+"""The command line, `membox-queue`. It needs the extra `cli`, typer and rich; `process` alone needs nothing else."""
 
-from typing import Annotated
-
-import typer
-
-from membox_queue.cli import file, ingest, listing, process, repair, schedule, settings, status
-from membox_queue.cli.mistakes import Commands
-
-app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["--help", "-h"]},
-    epilog="""Options follow the command; --db and --queue say which queue (MEMBOX_QUEUE_DB sets the file for all).
-    Exit codes: 0 done, 1 not possible or not healthy, 2 wrong usage, 3 items failed, 130 interrupted.""",
-)
+import sys
 
 
-def version(asked: bool) -> None:
-    """Say which version this is, and leave."""
-    if asked:
-        from membox_queue import _native
+def main() -> None:
+    """Run `membox-queue`, or tell how to get it."""
+    try:
+        import rich  # noqa: F401
+        import typer  # noqa: F401
+    except ModuleNotFoundError:
+        sys.exit(
+            "membox-queue needs typer and rich: pip install 'membox-queue[cli]' "
+            "(python -m membox_queue process HANDLER works without)"
+        )
+    from membox_queue.cli.app import app
 
-        typer.echo(f"membox-queue {_native.__version__}, SQLite {_native.sqlite_version}")
-        raise typer.Exit
-
-
-@app.callback()
-def main(
-    _version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Say which.")] = False,
-) -> None:
-    """A durable work queue inside an SQLite file."""
-
-
-app.command()(ingest.ingest)
-app.command()(process.process)
-app.command()(status.status)
-app.command()(status.top)
-app.command("list")(listing.list_items)
-app.command()(listing.show)
-app.command()(listing.failures)
-app.command()(repair.retry)
-app.command()(repair.replay)
-app.command()(repair.cancel)
-app.command()(repair.delete)
-app.command()(repair.purge)
-app.command()(repair.prune)
-app.command()(repair.pause)
-app.command()(repair.resume)
-app.command()(repair.run_now)
-app.add_typer(schedule.app, name="schedule")
-app.command()(settings.configure)
-app.command()(file.compact)
-app.command()(file.backup)
-app.command()(file.doctor)
-app.command()(file.demo)
+    app(prog_name="membox-queue")

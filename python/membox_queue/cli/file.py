@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from membox_queue.cli import health, plain, screen
-from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing, must_exist
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing, must_exist
+from membox_queue.cli.options import AsJson, Db, Name
 from membox_queue.legible import size
 
 

@@ -12,9 +12,9 @@ from membox_queue import _native
 from membox_queue.cli import plain
 from membox_queue.cli.loops import loop
 from membox_queue.cli.mistakes import FAILED_ITEMS, Mistake
-from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, find_handlers_here
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, find_handlers_here
+from membox_queue.cli.options import AsJson, Db, Name, time_span
 from membox_queue.cli.process import loaded
-from membox_queue.cli.spans import seconds
 from membox_queue.legible import line, number
 from membox_queue.queue import Queue, document
 from membox_queue.worker import check_handler
@@ -26,7 +26,7 @@ def ingest(
     queue: Name = DEFAULT_NAME,
     project: Annotated[str | None, typer.Option(help="Instead of the git repository's name.")] = None,
     priority: Annotated[int, typer.Option(help="Higher first.")] = 0,
-    delay: Annotated[float | None, typer.Option(parser=seconds, metavar="TIME", help="Not before: 30s, 5m.")] = None,
+    delay: Annotated[float | None, typer.Option(parser=time_span, metavar="TIME", help="Not before: 30s, 5m.")] = None,
     group: Annotated[str | None, typer.Option(help="One at a time, in order, within a group.")] = None,
     key: Annotated[str | None, typer.Option(help="At most one unfinished item has a key.")] = None,
     kind: Annotated[str, typer.Option("--as", metavar="text|json|bytes", help="How to read the files.")] = "text",

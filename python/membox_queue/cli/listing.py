@@ -9,7 +9,8 @@ import typer
 from membox_queue import _native
 from membox_queue.cli import overview, plain, screen
 from membox_queue.cli.mistakes import Mistake
-from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
+from membox_queue.cli.options import AsJson, Db, Name
 from membox_queue.legible import block, duration, line
 from membox_queue.queue import Queue
 

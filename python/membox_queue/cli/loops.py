@@ -7,17 +7,18 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import typer
-
-from membox_queue.cli.mistakes import INTERRUPTED
 from membox_queue.drain import DrainReport, is_async
+from membox_queue.progress import stopping_words
 from membox_queue.queue import Queue
 
 
 def loop(queue: Queue, handler: Callable[[Any], Any], *, stays: bool, **plan: Any) -> DrainReport:
-    """Drain, or work until stopped; Ctrl-C and SIGTERM end it, a second one at once."""
+    """Drain, or work until stopped; Ctrl-C and SIGTERM end it, a second one at once, by KeyboardInterrupt."""
     if is_async(handler):
-        return asyncio.run(awaiting(queue, handler, stays, plan))
+        try:
+            return asyncio.run(awaiting(queue, handler, stays, plan))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
     return queue.work(handler, **plan) if stays else queue.drain(handler, **plan)
 
 
@@ -37,13 +38,10 @@ async def awaiting(queue: Queue, handler: Callable[[Any], Any], stays: bool, pla
                 return
             own.stop()
             if is_watched:
-                typer.echo("stopping: what runs has 30s to end; again to leave at once", err=True)
+                print(stopping_words(30), file=sys.stderr)
 
         for number in (signal.SIGINT, signal.SIGTERM):
             # Where asyncio cannot (Windows), Ctrl-C ends it at once.
             with contextlib.suppress(NotImplementedError):
                 asyncio.get_running_loop().add_signal_handler(number, on_signal)
-        try:
-            return await running
-        except asyncio.CancelledError:
-            raise typer.Exit(INTERRUPTED) from None
+        return await running

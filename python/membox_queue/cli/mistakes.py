@@ -1,10 +1,8 @@
 """What goes wrong at the command line is told in one line, without a traceback, and with what to do."""
 
+import contextlib
 import sys
-from typing import Any
-
-import typer
-from typer.core import TyperGroup
+from collections.abc import Iterator
 
 from membox_queue.errors import QueueError
 from membox_queue.legible import line
@@ -19,18 +17,16 @@ class Mistake(Exception):  # noqa: N818 - somebody's, not an error of ours
     """Something that whoever gave the command can mend."""
 
 
-class Commands(TyperGroup):
-    """All commands; none of them shows a traceback for a mistake."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command that was given."""
-        for stream in (sys.stdout, sys.stderr):
-            # A terminal that cannot show a character shows another; it is no reason to fail.
-            getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            raise
-        except (Mistake, QueueError, ValueError, OSError) as error:
-            typer.echo(f"membox-queue: {line(str(error))}", err=True)
-            raise typer.Exit(1) from None
+@contextlib.contextmanager
+def told_in_a_line() -> Iterator[None]:
+    """Tell a mistake that is made inside, and leave with exit code 1."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows another; it is no reason to fail.
+        getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (Mistake, QueueError, ValueError, OSError) as error:
+        print(f"membox-queue: {line(str(error))}", file=sys.stderr)
+        sys.exit(1)

@@ -1,78 +1,107 @@
-"""process: the worker, with a bar when somebody looks and a log when nobody does."""
+"""process: the worker, with a bar when somebody looks and a log when nobody does.
 
+Workers are spawned as it, so it needs nothing but the standard library; rich, for the bar, is used where it is there.
+"""
+
+import argparse
+import contextlib
 import io
 import json
 import logging
+import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from membox_queue.cli import plain
 from membox_queue.cli.loops import loop
-from membox_queue.cli.mistakes import FAILED_ITEMS, INTERRUPTED, Mistake
-from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing, find_handlers_here
+from membox_queue.cli.mistakes import FAILED_ITEMS, INTERRUPTED, Mistake, told_in_a_line
+from membox_queue.cli.opening import DB_VARIABLE, existing, find_handlers_here
 from membox_queue.cli.spans import seconds
 from membox_queue.drain import DrainReport
 from membox_queue.queue import Queue
 from membox_queue.worker import arriving, decoded, load_handler, place_of
 
+SUMMARY = "Handle what is due, then leave; with --watch, stay and wait for more."
 
-def process(
-    context: typer.Context,
-    handler: Annotated[
-        str, typer.Argument(metavar="HANDLER", help="A function, plain or async: package.module:function, or :queue.")
-    ],
-    db: Db = DEFAULT_DB,
-    queue: Name = DEFAULT_NAME,
-    concurrency: Annotated[int, typer.Option(min=1, help="How many items are handled at once.")] = 1,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Bring failed items back first.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Stay until stopped.")] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Leave after so many items.")] = None,
-    linger: Annotated[
-        float, typer.Option(parser=seconds, metavar="TIME", help="Stay while something falls due within it.")
-    ] = 0.0,
-    as_json: AsJson = False,
-    settings: Annotated[str, typer.Option(hidden=True, help="Options of the queue, as JSON.")] = "{}",
-    announced: Annotated[str | None, typer.Option(hidden=True, help="What this worker was announced as.")] = None,
-) -> None:
-    """Handle what is due, then leave; with --watch, stay and wait for more."""
+
+def main(arguments: Sequence[str], program: str) -> int:
+    """Run the command with these arguments, and return its exit code; `program` is what was typed before them."""
+    given = options(program).parse_args(arguments)
+    with told_in_a_line():
+        try:
+            code = process(given)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        except BrokenPipeError:
+            # What was written for a reader that has left must not be tried again when Python ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+    return code
+
+
+def options(program: str) -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = argparse.ArgumentParser(program, description=SUMMARY, allow_abbrev=False)
+    add = parser.add_argument
+    add("handler", metavar="HANDLER", help="A function, plain or async: package.module:function, or :queue.")
+    add("--db", type=Path, default=os.environ.get(DB_VARIABLE) or None, metavar="FILE", help="The SQLite file.")
+    add("--queue", metavar="NAME", help="The queue's name.")
+    add("--concurrency", type=one_or_more, default=1, metavar="N", help="How many items are handled at once.")
+    add("--retry-failed", action="store_true", help="Bring failed items back first.")
+    add("--watch", action="store_true", help="Stay until stopped.")
+    add("--limit", type=one_or_more, metavar="N", help="Leave after so many items.")
+    add("--linger", type=seconds, default=0.0, metavar="TIME", help="Stay while something falls due within it.")
+    add("--json", action="store_true", help="Write JSON, and nothing else.")
+    # What `Queue.spawn_worker` hands over: the options of the queue as JSON, and what the worker was announced as.
+    add("--settings", type=json.loads, default={}, help=argparse.SUPPRESS)
+    add("--announced", help=argparse.SUPPRESS)
+    return parser
+
+
+def one_or_more(typed: str) -> int:
+    """Read a number of items."""
+    if not (typed.isdecimal() and int(typed) >= 1):
+        raise argparse.ArgumentTypeError(f"{typed!r} is not a number of at least 1")
+    return int(typed)
+
+
+def process(given: argparse.Namespace) -> int:
+    """Run the loop, tell what it did, and return the exit code."""
     # A log is to tell what failed and why; beside a live bar, which tells that itself, it would be noise.
     level = logging.WARNING if sys.stderr.isatty() else logging.INFO
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=level, stream=PresentStderr())
-    if announced is None:
-        find_handlers_here()
-    else:
-        context.with_resource(arriving(db, queue, announced))
-    function = loaded(handler)
-    file, name, known = place_of(function, said(context, "db", db), said(context, "queue", queue))
-    options = {**known, **decoded(json.loads(settings))}
-    # A worker that stays may well be there before the first document.
-    with Queue(file, name, **options) if watch else existing(Path(file), name, **options) as opened:
-        plan: dict[str, Any] = {"concurrency": concurrency, "limit": limit, "progress": True}
-        if watch and retry_failed:
-            opened.retry_failed()
-        elif not watch:
-            plan |= {"retry_failed": retry_failed, "linger": linger}
-        report = loop(opened, function, stays=watch, **plan)
-    if as_json:
+    with contextlib.ExitStack() as resources:
+        if given.announced is None:
+            find_handlers_here()
+        else:
+            resources.enter_context(arriving(given.db, given.queue, given.announced))
+        report = run(loaded(given.handler), given)
+    if given.json:
         plain.put(asdict(report))
     else:
-        typer.echo(in_words(report))
-    if report.stopped and not watch:
-        raise typer.Exit(INTERRUPTED)
-    if report.failed:
-        raise typer.Exit(FAILED_ITEMS)
+        print(in_words(report))
+    if report.stopped and not given.watch:
+        return INTERRUPTED
+    return FAILED_ITEMS if report.failed else 0
 
 
-def said(context: typer.Context, name: str, value: Any) -> Any:
-    """What was given for an option, on the command line or in the environment; None if it was not."""
-    source = context.get_parameter_source(name)
-    return None if source is None or source.name == "DEFAULT" else value
+def run(handler: Callable[[Any], Any], given: argparse.Namespace) -> DrainReport:
+    """Open the queue that the handler serves, and run the loop that was asked for."""
+    file, name, known = place_of(handler, given.db, given.queue)
+    settings = {**known, **decoded(given.settings)}
+    # A worker that stays may well be there before the first document.
+    with Queue(file, name, **settings) if given.watch else existing(Path(file), name, **settings) as queue:
+        plan: dict[str, Any] = {"concurrency": given.concurrency, "limit": given.limit, "progress": True}
+        if given.watch and given.retry_failed:
+            queue.retry_failed()
+        elif not given.watch:
+            plan |= {"retry_failed": given.retry_failed, "linger": given.linger}
+        return loop(queue, handler, stays=given.watch, **plan)
 
 
 class PresentStderr(io.TextIOBase):

@@ -7,8 +7,8 @@ import typer
 
 from membox_queue.cli.ingest import named
 from membox_queue.cli.mistakes import Mistake
-from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, Db, Name, Yes, confirm, existing
-from membox_queue.cli.spans import seconds
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
+from membox_queue.cli.options import Db, Name, Yes, confirm, time_span
 from membox_queue.legible import duration, number
 from membox_queue.queue import Queue
 
@@ -85,7 +85,7 @@ def purge(
 
 
 def prune(
-    older_than: Annotated[float, typer.Option(parser=seconds, metavar="TIME", help="Ended longer ago: 12h, 7d.")],
+    older_than: Annotated[float, typer.Option(parser=time_span, metavar="TIME", help="Ended longer ago: 12h, 7d.")],
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
     status: Annotated[str, typer.Option(help="done, failed or cancelled.")] = "done",

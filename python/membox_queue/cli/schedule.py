@@ -7,8 +7,8 @@ import typer
 
 from membox_queue.cli import overview, plain, screen
 from membox_queue.cli.mistakes import Mistake
-from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing
-from membox_queue.cli.spans import seconds
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
+from membox_queue.cli.options import AsJson, Db, Name, time_span
 from membox_queue.legible import duration
 from membox_queue.queue import Queue
 
@@ -49,7 +49,7 @@ def add(
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
     cron: Annotated[str | None, typer.Option(help="Minute hour day month weekday, or @daily.")] = None,
-    every: Annotated[float | None, typer.Option(parser=seconds, metavar="TIME", help="30s, 5m, 2h.")] = None,
+    every: Annotated[float | None, typer.Option(parser=time_span, metavar="TIME", help="30s, 5m, 2h.")] = None,
     tz: Annotated[str, typer.Option(help="The time zone of --cron.")] = "UTC",
     priority: Annotated[int, typer.Option(help="Higher first.")] = 0,
     group: Annotated[str | None, typer.Option(help="The items' group.")] = None,

@@ -1,5 +1,6 @@
 """configure: the settings of a queue that are stored in its file, as people type them."""
 
+from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -8,7 +9,8 @@ import typer
 from membox_queue import _native
 from membox_queue.cli import plain, screen
 from membox_queue.cli.mistakes import Mistake
-from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
+from membox_queue.cli.options import AsJson, Db, Name
 from membox_queue.cli.spans import UNITS, seconds
 from membox_queue.worker import encoded
 
@@ -39,7 +41,7 @@ def read(setting: str) -> tuple[str, Any]:
         raise Mistake(f"{setting!r} is no setting; write NAME=VALUE with one of {', '.join(READERS)}")
     try:
         return name, READERS[name](typed.strip()) if typed.strip() else None
-    except (TypeError, ValueError, typer.BadParameter) as error:
+    except (TypeError, ValueError, ArgumentTypeError) as error:
         raise Mistake(f"{name} cannot be {typed!r}; write it like {name}={EXAMPLES[READERS[name]]}") from error
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from membox_queue.cli import keys, overview, plain, screen
-from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, AsJson, Db, Name, existing
-from membox_queue.cli.spans import seconds
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
+from membox_queue.cli.options import AsJson, Db, Name, time_span
 from membox_queue.queue import Queue
 
 
@@ -25,7 +25,7 @@ def status(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = Fa
 def top(
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
-    every: Annotated[float, typer.Option(parser=seconds, metavar="TIME", help="Time between two looks.")] = 1.0,
+    every: Annotated[float, typer.Option(parser=time_span, metavar="TIME", help="Time between two looks.")] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="One look, as in a pipe.")] = False,
 ) -> None:
     """The same, live; q or Ctrl-C leaves. In a pipe it is shown once."""

@@ -1,0 +1,86 @@
+"""Which commands there are."""
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from membox_queue.cli import file, ingest, listing, process, repair, schedule, settings, status
+from membox_queue.cli.mistakes import told_in_a_line
+
+
+class Commands(TyperGroup):
+    """All commands; none of them shows a traceback for a mistake."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was given."""
+        with told_in_a_line():
+            return super().invoke(ctx)
+
+
+class Unparsed(TyperCommand):
+    """A command that reads its arguments itself."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Leave them as they are."""
+        ctx.args = args
+        return args
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    epilog="""Options follow the command; --db and --queue say which queue (MEMBOX_QUEUE_DB sets the file for all).
+    Exit codes: 0 done, 1 not possible or not healthy, 2 wrong usage, 3 items failed, 130 interrupted.""",
+)
+
+
+def version(asked: bool) -> None:
+    """Say which version this is, and leave."""
+    if asked:
+        from membox_queue import _native
+
+        typer.echo(f"membox-queue {_native.__version__}, SQLite {_native.sqlite_version}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    _version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Say which.")] = False,
+) -> None:
+    """A durable work queue inside an SQLite file."""
+
+
+app.command()(ingest.ingest)
+
+
+@app.command("process", cls=Unparsed, help=process.SUMMARY)
+def run_process(context: typer.Context) -> None:
+    """Run a worker."""
+    raise typer.Exit(process.main(context.args, context.command_path))
+
+
+app.command()(status.status)
+app.command()(status.top)
+app.command("list")(listing.list_items)
+app.command()(listing.show)
+app.command()(listing.failures)
+app.command()(repair.retry)
+app.command()(repair.replay)
+app.command()(repair.cancel)
+app.command()(repair.delete)
+app.command()(repair.purge)
+app.command()(repair.prune)
+app.command()(repair.pause)
+app.command()(repair.resume)
+app.command()(repair.run_now)
+app.add_typer(schedule.app, name="schedule")
+app.command()(settings.configure)
+app.command()(file.compact)
+app.command()(file.backup)
+app.command()(file.doctor)
+app.command()(file.demo)

@@ -1,0 +1,37 @@
+"""Options that several commands share."""
+
+import sys
+from argparse import ArgumentTypeError
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from membox_queue.cli.mistakes import Mistake
+from membox_queue.cli.opening import DB_VARIABLE
+from membox_queue.cli.spans import seconds
+
+Db = Annotated[
+    Path, typer.Option("--db", envvar=DB_VARIABLE, metavar="FILE", help="The SQLite file.", show_envvar=False)
+]
+Name = Annotated[str, typer.Option("--queue", metavar="NAME", help="The queue's name.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, and nothing else.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def time_span(typed: str | float) -> float:
+    """Read a time span; typer shows the words of its own exception only."""
+    try:
+        return seconds(typed)
+    except ArgumentTypeError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask before something is removed; without a terminal to ask at, refuse."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise Mistake(f"{question} There is no terminal to ask at; say --yes to do it")
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(1)
