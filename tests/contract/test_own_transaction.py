@@ -6,16 +6,8 @@ import sqlite3
 import sys
 from contextlib import closing
 
-import aiosqlite
-import apsw
-import django
-import django.conf
-import django.db.transaction
 import pytest
-import sqlalchemy
 from membox_queue import AsyncQueue, DuplicateItemError, Queue, QueueFullError
-from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
-from sqlalchemy.orm import Session
 
 
 @pytest.fixture
@@ -28,6 +20,7 @@ def own(path, queue):
 
 @pytest.fixture
 def engine(path, queue):
+    sqlalchemy = pytest.importorskip("sqlalchemy")
     engine = sqlalchemy.create_engine(f"sqlite:///{path}")
     yield engine
     engine.dispose()
@@ -68,6 +61,8 @@ def test_groups_delays_and_keys_work_the_same(queue, own, clock):
 
 
 def test_sqlalchemy_connections_and_sessions_are_taken(queue, engine):
+    from sqlalchemy.orm import Session
+
     with engine.begin() as connection:
         first = queue.enqueue("connection", connection=connection)
     with Session(engine) as session, session.begin():
@@ -78,6 +73,7 @@ def test_sqlalchemy_connections_and_sessions_are_taken(queue, engine):
 
 
 def test_apsw_is_taken(queue, path):
+    apsw = pytest.importorskip("apsw")
     connection = apsw.Connection(str(path))
     with connection:
         id = queue.enqueue("x", connection=connection)
@@ -101,6 +97,7 @@ def test_what_a_connection_makes_of_its_rows_does_not_matter(queue, own, setting
 
 
 def test_what_apsw_makes_of_its_rows_does_not_matter(queue, path):
+    apsw = pytest.importorskip("apsw")
     with closing(apsw.Connection(str(path))) as connection:
         connection.row_trace = lambda cursor, row: {"first": row[0]}
         with connection:
@@ -163,15 +160,19 @@ def test_there_is_no_waiting_for_room_inside_a_transaction(queue, own):
 
 
 def test_asynchronous_connections_of_sqlalchemy_are_taken_by_an_async_queue(queue, path):
+    aiosqlite = pytest.importorskip("aiosqlite")
+    pytest.importorskip("greenlet")
+    asynchronous = pytest.importorskip("sqlalchemy.ext.asyncio")
+
     async def main():
-        engine = create_async_engine(f"sqlite+aiosqlite:///{path}")
+        engine = asynchronous.create_async_engine(f"sqlite+aiosqlite:///{path}")
         async with AsyncQueue(path) as awaited:
             async with engine.begin() as connection:
                 await awaited.enqueue("connection", connection=connection, key="k")
-            async with AsyncSession(engine) as session, session.begin():
+            async with asynchronous.AsyncSession(engine) as session, session.begin():
                 assert await awaited.enqueue("session", connection=session, key="k") == 1
                 await awaited.enqueue("session", connection=session)
-            async with AsyncSession(engine) as session:
+            async with asynchronous.AsyncSession(engine) as session:
                 await awaited.enqueue("gone", connection=session)
                 with pytest.raises(TypeError, match="AsyncSession is asynchronous; AsyncQueue"):
                     queue.enqueue("x", connection=session)
@@ -185,6 +186,9 @@ def test_asynchronous_connections_of_sqlalchemy_are_taken_by_an_async_queue(queu
 
 
 def test_a_connection_of_django_is_taken(queue, path):
+    django = pytest.importorskip("django")
+    pytest.importorskip("django.conf")
+    pytest.importorskip("django.db.transaction")
     backend = {"ENGINE": "django.db.backends.sqlite3", "NAME": path}
     django.conf.settings.configure(DATABASES={"default": backend})
     django.setup()

@@ -19,8 +19,6 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal, NewType, NotRequired, Optional, Required, TypedDict, Union
 from uuid import UUID
 
-import msgspec
-import pydantic
 import pytest
 from membox_queue import AsyncQueue, ContentError, DrainReport, Item, NewItem, Queue, Retry
 
@@ -108,34 +106,6 @@ class Loose(TypedDict, total=False):
     body: str
 
 
-class Model(pydantic.BaseModel):
-    name: str
-    at: datetime
-    size: int = pydantic.Field(default=1, gt=0, alias="Size")
-
-
-class Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(strict=True, extra="forbid")
-    at: datetime
-
-
-class Root(pydantic.RootModel[list[int]]):
-    pass
-
-
-class Struct(msgspec.Struct):
-    name: str
-    at: datetime
-    numbers: Annotated[list[int], msgspec.Meta(max_length=3)] = []
-
-
-@dataclass
-class Mixed:
-    model: Model
-    struct: Struct
-    any: Any = None
-
-
 UserId = NewType("UserId", int)
 DOC = Doc(
     "t", NOW, Color.BLUE, "mail", [Page(1, "x"), Page(2)], {"a": 1.5}, Doc("p"), frozenset({"b", "a"}), is_read=True
@@ -188,12 +158,6 @@ FITTING = [
     (Positive, Positive(1)),
     (Letter, {"to": "you", "at": NOW}),
     (Loose, {"subject": "s"}),
-    (Model, Model(name="n", at=NOW, Size=3)),
-    (Strict, Strict(at=NOW)),
-    (Root, Root([1, 2])),
-    (Struct, Struct("n", NOW, [1])),
-    (Optional[Model], None),
-    (Mixed, Mixed(Model(name="n", at=NOW), Struct("s", NOW), {"a": 1})),
 ]
 
 
@@ -238,11 +202,6 @@ MISFITS = [
     (str | datetime, NOW, ValueError, "content would come back as a str: '2026"),
     (Square | SameAsSquare, SameAsSquare(1.0), ValueError, "content would come back as a Square"),
     (Circle | Square, 3, TypeError, "content is an int, not a Circle | Square"),
-    (Model, {"name": "n"}, TypeError, "content is a dict, not a Model"),
-    (Model, Model.model_construct(name=1, at=NOW), ValueError, "content.name is wrong: Input should be a valid string"),
-    (Model, Model.model_construct(name="n", at=NOW, size=0), ValueError, "content.Size is wrong"),
-    (Struct, Struct("n", NOW, ["a"]), ValueError, "content.numbers[0] is wrong: Expected `int`, got `str`"),
-    (Struct, Struct("n", NOW, [1, 2, 3, 4]), ValueError, "content.numbers is wrong"),
 ]
 
 
@@ -467,16 +426,6 @@ def test_keys_that_the_type_does_not_have_are_passed_over(path):
         plain.enqueue_many([{"number": 1, "new": True}, {"to": "you", "new": True}])
         assert pages.claim().content == Page(1)
         assert letters.claim().content == {"to": "you"}
-
-
-def test_a_model_that_does_not_fit_says_where(path):
-    with Queue(path) as plain, Queue(path, type=list[Model]) as models, Queue(path, type=Struct) as structs:
-        plain.enqueue_many([[{"name": 1, "at": "never"}], {"name": "n"}])
-        assert models.claim() is None
-        assert structs.claim() is None
-        first, second = models.get(1).error, models.get(2).error
-    assert "content[0].name is wrong: Input should be a valid string (and 1 more)" in first
-    assert "the content does not fit list[" in second
 
 
 def test_a_group_is_handed_out_up_to_the_first_that_does_not_fit(pages, path):
