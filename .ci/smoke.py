@@ -1,4 +1,4 @@
-"""Tries an installed wheel: enqueue, drain, typed content, and the command."""
+"""Tries an installed wheel, with or without its extras: enqueue, drain, typed content, and a worker of its own."""
 
 import os
 import shutil
@@ -34,10 +34,11 @@ def main() -> None:
             assert (report.done, report.failed) == (2, 0), report
             assert [item.result for item in queue.items()] == [2, 1]
             queue.enqueue(Doc("four"))
-        help_text = subprocess.run(
-            [sys.executable, "-m", "membox_queue", "--help"], check=True, capture_output=True, text=True
-        ).stdout
-        assert "process" in help_text, help_text
+        (Path(folder) / "counting.py").write_text("def words(item): return len(item.content['text'].split())")
+        command = [sys.executable, "-m", "membox_queue", "process", "counting:words", "--db", str(path)]
+        found = {"PYTHONPATH": os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])}
+        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, **found}).stdout
+        assert said.startswith(b"1 done"), said
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     print(
         f"membox_queue {membox_queue.__version__} on Python {sys.version.split()[0]}, GIL {'on' if gil else 'off'}: ok"

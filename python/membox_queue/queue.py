@@ -165,7 +165,7 @@ class Queue(_native.Queue[T]):
         `RetryLater` and `GiveUp` say more. Claim and lease are kept alive by a native thread however long the handler
         runs, or as long as `max_runtime` says. `middleware` is a list of callables `(item, call_next)` around the
         handler, `on_error(exception, item, phase)` is told what went wrong (phases: claim, handler, finish, lost), and
-        `progress` is True for a bar on a terminal, or a callable that is given `LoopEvent`s.
+        `progress` is True for a bar on a terminal (plain lines without rich), or a callable that is given `LoopEvent`s.
 
         In the main thread SIGINT and SIGTERM end the loop like `stop()`: nothing more is claimed, what runs has
         `grace` seconds to end, what is left then is given back uncounted, and the report says `stopped`. A second
