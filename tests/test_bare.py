@@ -160,3 +160,17 @@ def test_ctrl_c_twice_gives_back_what_is_in_hand(terminal, queue):
     assert shown.end() == 130
     assert queue.get(1).status == "pending"
     assert "Traceback" not in shown.raw
+
+
+@pytest.mark.parametrize("closed", ["1", "2"])
+def test_a_worker_whose_output_is_closed_works_all_the_same(python, folder, queue, closed):
+    queue.enqueue("good")
+    command = f"exec {python} -m membox_queue process bare_handlers:strict {closed}>&-"
+    assert subprocess.run(["bash", "-c", command], cwd=folder, env=environment()).returncode == 0
+    assert queue.get(1).status == "done"
+
+
+def test_output_that_is_not_read_is_no_traceback(python, folder, queue):
+    command = f"{python} -m membox_queue process bare_handlers:strict | true"
+    ended = subprocess.run(["bash", "-c", command], cwd=folder, env=environment(), capture_output=True, text=True)
+    assert ended.stderr == ""

@@ -1,6 +1,7 @@
 """What goes wrong at the command line is told in one line, without a traceback, and with what to do."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 
@@ -20,9 +21,11 @@ class Mistake(Exception):  # noqa: N818 - somebody's, not an error of ours
 @contextlib.contextmanager
 def told_in_a_line() -> Iterator[None]:
     """Tell a mistake that is made inside, and leave with exit code 1."""
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the program that started this one
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
         # A terminal that cannot show a character shows another; it is no reason to fail.
-        getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
+        getattr(getattr(sys, name), "reconfigure", lambda **_: None)(errors="replace")
     try:
         yield
     except BrokenPipeError:

@@ -49,7 +49,8 @@ def options(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(program, description=SUMMARY, allow_abbrev=False)
     add = parser.add_argument
     add("handler", metavar="HANDLER", help="A function, plain or async: package.module:function, or :queue.")
-    add("--db", type=Path, default=os.environ.get(DB_VARIABLE) or None, metavar="FILE", help="The SQLite file.")
+    where = f"The SQLite file; else {DB_VARIABLE}, else memory.db."
+    add("--db", type=Path, default=os.environ.get(DB_VARIABLE) or None, metavar="FILE", help=where)
     add("--queue", metavar="NAME", help="The queue's name.")
     add("--concurrency", type=one_or_more, default=1, metavar="N", help="How many items are handled at once.")
     add("--retry-failed", action="store_true", help="Bring failed items back first.")
