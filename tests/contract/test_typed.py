@@ -161,7 +161,7 @@ FITTING = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value"), FITTING, ids=lambda part: str(part)[:40])
+@pytest.mark.parametrize(("kind", "value"), FITTING, ids=[str(kind) for kind, _ in FITTING])
 def test_content_comes_back_equal_and_of_the_same_type(path, kind, value):
     with Queue(path, type=kind) as queue:
         read = queue.get(queue.enqueue(value)).content
@@ -205,7 +205,7 @@ MISFITS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "error", "text"), MISFITS, ids=lambda part: str(part)[:40])
+@pytest.mark.parametrize(("kind", "value", "error", "text"), MISFITS, ids=[text for *_, text in MISFITS])
 def test_what_does_not_fit_is_refused_by_its_place_and_nothing_is_written(path, kind, value, error, text):
     with Queue(path, type=kind) as queue:
         for attempt in (
