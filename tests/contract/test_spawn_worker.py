@@ -473,14 +473,14 @@ def test_a_thousand_rounds_of_enqueue_and_spawn_leave_no_item_without_a_worker(q
 def test_the_command_finds_handlers_where_it_is_given(queue, path, tmp_path):
     (tmp_path / "beside.py").write_text("def handler(item):\n    return item.content * 2\n")
     queue.enqueue("ab")
-    command = [Path(sys.executable).with_name("membox-queue"), "process", "beside:handler", "--db", path]
+    command = [sys.executable, "-m", "membox_queue", "process", "beside:handler", "--db", path]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (0, "1 done · 0 failed · 0 postponed · 0 retried\n"), ended.stderr
     assert queue.get(1).result == "abab"
 
 
 def test_a_mistake_at_the_command_line_is_told_without_a_traceback(tmp_path):
-    command = [Path(sys.executable).with_name("membox-queue"), "process", "nothing:here"]
+    command = [sys.executable, "-m", "membox_queue", "process", "nothing:here"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert ended.returncode == 1
     assert "nothing:here" in ended.stderr
