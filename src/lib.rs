@@ -4,6 +4,8 @@
 //! goes down once and comes up once: [`Queue`] → [`outcome`] → [`sqlite`] → one `.sql` file.
 
 mod clock;
+#[cfg(any(feature = "python", test))]
+mod ending;
 mod error;
 pub mod faults;
 mod heartbeat;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -12,7 +13,17 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from membox_queue import GiveUp, Queue, QueueBusyError, Retry, RetryLater, StaleClaimError, StorageError
+from membox_queue import (
+    AsyncQueue,
+    DrainReport,
+    GiveUp,
+    Queue,
+    QueueBusyError,
+    Retry,
+    RetryLater,
+    StaleClaimError,
+    StorageError,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +32,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def own(path, queue):
     """A connection of the user's own to the queue's file, in this process."""
-    connection = sqlite3.connect(path, isolation_level=None, timeout=0)
+    connection = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
     yield connection
     connection.close()
 
@@ -79,16 +90,95 @@ def test_a_release_that_was_busy_can_be_repeated(hasty, own) -> None:
     assert not hasty.worker_is_alive()
 
 
-def test_a_handler_that_leaves_its_transaction_open_gets_both_errors_told(hasty, own) -> None:
-    hasty.enqueue("x")
+class Transaction:
+    """One that a handler leaves open, until the loop has complained so often."""
+
+    def __init__(self, own, times=8):
+        self.own = own
+        self.times = times
+        self.told = []
+
+    def open(self, item):
+        if item.content == "x":
+            self.own.execute("BEGIN IMMEDIATE")
+
+    def on_error(self, error, item, phase):
+        if item is None:
+            return
+        self.told.append((type(error), item.id, phase))
+        if len(self.told) == self.times:
+            self.own.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_a_handler_that_leaves_its_transaction_open_fails_its_item_and_the_loop_goes_on(
+    hasty, own, caplog, concurrency
+) -> None:
+    hasty.enqueue_many(["x", "y"])
+    transaction = Transaction(own)
+    order = threading.Event()
 
     def handler(item):
-        own.execute("BEGIN IMMEDIATE")
-        raise ValueError("bad document")
+        # The second item is handled once the first has ended, whichever slot has it.
+        if item.content == "y":
+            assert order.wait(30)
+        transaction.open(item)
+        return item.content
 
-    with pytest.raises(QueueBusyError) as busy:
-        hasty.drain(handler)
-    assert isinstance(busy.value.__cause__, ValueError)
+    def progress(event):
+        if event.kind == "failed":
+            order.set()
+
+    report = hasty.drain(handler, concurrency=concurrency, on_error=transaction.on_error, progress=progress)
+    assert (report.done, report.failed) == (1, 1)
+    assert transaction.told[:2] == [(QueueBusyError, 1, "handler"), (QueueBusyError, 1, "finish")]
+    assert "left a write transaction open" in hasty.get(1).error
+    assert (hasty.get(1).retries, hasty.get(1).attempt, hasty.get(1).result) == (1, 1, None)
+    warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert sum("this very process" in message for message in warnings) == 1
+
+
+def test_a_handler_that_raises_and_leaves_its_transaction_open_fails_with_what_it_raised(hasty, own) -> None:
+    hasty.enqueue_many(["x", "y"])
+    transaction = Transaction(own)
+
+    def handler(item):
+        transaction.open(item)
+        if item.content == "x":
+            raise ValueError("bad document")
+
+    assert hasty.drain(handler, on_error=transaction.on_error) == DrainReport(done=1, failed=1)
+    assert hasty.get(1).error == "ValueError: bad document"
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_a_loop_that_cannot_record_is_stopped_all_the_same(hasty, own, concurrency) -> None:
+    hasty.enqueue("x")
+
+    def on_error(error, item, phase):
+        hasty.stop()
+
+    with pytest.raises(QueueBusyError):
+        hasty.drain(Transaction(own).open, concurrency=concurrency, grace=0.1, on_error=on_error)
+    own.execute("ROLLBACK")
+    assert not hasty.worker_is_alive()
+
+
+def test_a_coroutine_that_leaves_its_transaction_open_fails_its_item_and_the_loop_goes_on(path, own) -> None:
+    transaction = Transaction(own)
+
+    async def handler(item):
+        transaction.open(item)
+
+    async def main():
+        async with AsyncQueue(path, busy_timeout=0.05) as queue:
+            await queue.enqueue_many(["x", "y"])
+            report = await queue.drain(handler, on_error=transaction.on_error)
+            return report, (await queue.get(1)).error
+
+    report, error = asyncio.run(main())
+    assert report == DrainReport(done=1, failed=1)
+    assert "left a write transaction open" in error
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ZeroDivisionError])

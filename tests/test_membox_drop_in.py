@@ -623,8 +623,8 @@ def test_a_drain_takes_up_what_a_dead_worker_left(store):
     assert store.pending_ingest_count() == 0
 
 
-@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_propagates_and_leaves_neither_lease_nor_claim(store, interrupt):
+@pytest.mark.parametrize(("interrupt", "retries"), [(KeyboardInterrupt, 0), (SystemExit, 1)])
+def test_an_interrupt_propagates_and_leaves_neither_lease_nor_claim(store, interrupt, retries):
     def results(content):
         raise interrupt
 
@@ -635,7 +635,32 @@ def test_an_interrupt_propagates_and_leaves_neither_lease_nor_claim(store, inter
     assert lease_of(store) is None
     assert store.queue_counts() == {"pending": 2, "processing": 0, "done": 0, "failed": 0}
     assert drain_queue(Agent(store)) == {"done": 2, "failed": 0, "retried": 0}
-    assert store.sql("SELECT max(retries) FROM ingest_queue") == [(0,)]
+    assert store.sql("SELECT max(retries) FROM ingest_queue") == [(retries,)]
+
+
+def refuse(self, *_):
+    raise LookupError
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        type("PanicException", (BaseException,), {}),
+        type("Hostile", (Exception,), {"__str__": refuse, "__class__": property(refuse)}),
+        GeneratorExit,
+    ],
+)
+def test_whatever_else_is_raised_fails_the_item_and_the_drain_goes_on(store, error):
+    def results(content):
+        if content == "bad":
+            raise error
+        return []
+
+    for content in ("bad", "good"):
+        store.enqueue_ingest(content)
+    assert drain_queue(Agent(store, results)) == {"done": 1, "failed": 1, "retried": 0}
+    [failure] = store.recent_failures()
+    assert (error.__name__ in failure["error"], failure["retries"]) == (True, 1)
 
 
 def test_a_drain_that_crashes_is_recovered_by_the_next_once_its_lease_has_expired(store, membox_faults, fake_clock):

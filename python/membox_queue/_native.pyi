@@ -81,6 +81,15 @@ def clock() -> int:
 def has_queue(path: str | os.PathLike[str], /) -> bool:
     """Whether a file that exists has a queue in it, ours or membox's; nothing is written, and no queue is made."""
 
+def meaning(
+    exception: BaseException, is_cancelled: bool = False, /
+) -> Literal["failed", "exited", "released", "crashed"]:
+    """What something raised by a loop's handler means for its item; `is_cancelled`: the task that ran it was.
+
+    "failed": the item fails and the loop goes on. "exited": the item counts as a lost claim does, and the loop ends.
+    "released": the item is released uncounted, and the loop ends. "crashed": nothing is recorded.
+    """
+
 def end_waits() -> None:
     """End all waits of other threads with `QueueClosedError`: the interpreter is about to exit."""
 
@@ -396,6 +405,8 @@ class Item(Generic[_T_co]):
     def __exit__(
         self, kind: type[BaseException] | None, exception: BaseException | None, traceback: TracebackType | None, /
     ) -> bool: ...
+    def _leave(self, exception: BaseException | None, is_cancelled: bool, /) -> bool:
+        """The same for a caller who knows whether the task that ran the block was cancelled."""
 
 @disjoint_base
 class Queue(Generic[_T]):
@@ -874,15 +885,18 @@ class Crew:
     def done(self, slot: int, results: list[Any], /) -> tuple[list[str], str, int, list[Item[Any]]]:
         """Record the items in hand as done and claim the next, in one transaction."""
     def failed(
-        self, slot: int, items: list[Item[Any]], exception: BaseException, /
+        self, slot: int, items: list[Item[Any]], reason: BaseException | str, /
     ) -> tuple[list[str], str, int, list[Item[Any]]]:
-        """Record what the handler raised for the first open item, give the later ones back, and claim the next."""
+        """Record why the first open item failed, give the later ones back, and claim the next."""
     def wait(self, slot: int, seconds: float, /) -> bool:
         """Sleep a little while there is nothing to do. Says whether it is worth stepping again."""
     def stop(self) -> None:
         """Claim no more."""
     @property
     def stopped(self) -> bool: ...
+    @property
+    def held_up_by_this_process(self) -> bool:
+        """Whether another connection of this very process keeps the file locked."""
     def tend(self) -> None:
         """See `Queue.tend`."""
     def abandon(self) -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from membox_queue import _native
 from membox_queue.errors import (
     CorruptDatabaseError,
     GiveUp,
@@ -23,6 +24,7 @@ from membox_queue.errors import (
     SimulatedCrash,
     StaleClaimError,
     StorageError,
+    note,
 )
 from membox_queue.plan import check_call
 from membox_queue.progress import LoopEvent, watcher
@@ -31,7 +33,6 @@ from membox_queue.stopping import GraceOver, Stopping
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
-    from membox_queue import _native
     from membox_queue.plan import Handler, Middleware, Plan
 
     Step = tuple[list[str], str, int, list[_native.Item]]
@@ -41,14 +42,18 @@ logger = logging.getLogger("membox_queue")
 
 TEND_EVERY = 60.0
 """Seconds between two looks after retention and the log."""
-STOPS: tuple[type[BaseException], ...] = (KeyboardInterrupt, SystemExit, GraceOver, SimulatedCrash)
-"""What stops the program, or the loop; anything else that a handler raises is its item's failure."""
 PLAIN = frozenset((dict, list, str, int, float, bool))
 """What most handlers return."""
 SLICE = 0.5
 """A wait in native code comes back to Python at least this often; a signal ends it at once."""
 LONG_SLICE = 10.0
 """The same in threads that signals do not reach."""
+
+
+LEFT_OPEN = (
+    "the handler left a write transaction open on the queue's file: another connection of this process still held the "
+    "write lock when the end of the item was to be recorded; commit it or roll it back before the handler returns"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,9 @@ class Shift:
         self.begun = threading.Event()
         self.threads: set[int] = set()
         self.stop_asked = False
+        self.is_exiting = False
+        # Items whose end could not be recorded yet, because the file is locked.
+        self.unrecorded: set[_native.Item | None] = set()
         self.was_stopped = False
         self.has_ended = False
 
@@ -180,7 +188,7 @@ class Shift:
 
     # What a slot does, as requests to whoever runs it: ("call", function, arguments), ("handle", handler, argument),
     # ("wait", slot), ("pause", seconds). The answer to "handle" is the exception that was raised, or None, and what was
-    # returned.
+    # returned, or with an exception whether the task that ran it was cancelled.
 
     def life(self, slot: int) -> Life:
         """Claim, handle and record until there is nothing more to do."""
@@ -201,13 +209,20 @@ class Shift:
             if tell:
                 for item in items:
                     tell(LoopEvent("claimed", item))
+            meaning = "failed"
             if raised is None:
-                try:
-                    raised, result = yield ("handle", handlers[number], fitting if is_batch else items[0])
-                except SystemExit as leaving:
-                    yield from self.blame(self.queues[number], items[0], leaving)
-                    raise
-            step = yield from self.record(slot, items, raised, results_of(items, fitting, result, self.plan.batch))
+                raised, result = yield ("handle", handlers[number], fitting if is_batch else items[0])
+                if raised is not None:
+                    meaning = _native.meaning(raised, bool(result))
+                    if meaning in ("released", "crashed"):
+                        raise raised
+            if raised is None:
+                step = yield from self.record(slot, items, results_of(items, fitting, result, self.plan.batch))
+            elif meaning == "exited":
+                yield from self.record_exit(slot, items, raised)
+                raise raised
+            else:
+                step = yield from self.record_failure(slot, items, raised)
             if "lost" in step[0]:
                 self.mourn((yield ("call", losses, (items, step[0]))))
             self.count(items, step[0])
@@ -216,7 +231,7 @@ class Shift:
 
     def fit(
         self, number: int, items: list[_native.Item]
-    ) -> Generator[tuple[Any, ...], Any, tuple[Exception | None, list[_native.Item]]]:
+    ) -> Generator[tuple[Any, ...], Any, tuple[BaseException | None, list[_native.Item]]]:
         """Give the content its type. The first that does not fit fails, and what is behind it goes back.
 
         Says what is wrong with the first item of all, else what is left to handle.
@@ -225,7 +240,9 @@ class Shift:
         for place, item in enumerate(items):
             try:
                 item._fit(shape)
-            except Exception as error:
+            except BaseException as error:
+                if _native.meaning(error) != "failed":
+                    raise
                 if place == 0:
                     return error, items
                 self.complain(error, item, "handler")
@@ -235,55 +252,65 @@ class Shift:
                 return None, items[:place]
         return None, items
 
-    def record(
-        self, slot: int, items: list[_native.Item], raised: BaseException | None, results: list[Any]
-    ) -> Generator[tuple[Any, ...], Any, Step]:
-        """Record what came of the items and claim the next, in one transaction."""
+    def record(self, slot: int, items: list[_native.Item], results: list[Any]) -> Generator[tuple[Any, ...], Any, Step]:
+        """Record what the handler returned and claim the next, in one transaction."""
         crew = self.working
-        if raised is not None:
-            self.log_failure(items[0], raised)
-            self.complain(raised, items[0], "handler")
-            try:
-                step: Step = yield from self.store("finish", items[0], crew.failed, slot, items, raised)
-                return step
-            except QueueError as failure:
-                raise failure from raised
+
+        def held_up() -> tuple[Any, ...]:
+            """The handler's own writes are not committed, so its item is not done."""
+            failure = QueueBusyError(LEFT_OPEN)
+            self.log_failure(items[0], failure)
+            self.complain(failure, items[0], "handler")
+            return ("call", crew.failed, (slot, items, failure))
+
         try:
-            step = yield from self.store("finish", items[0], crew.done, slot, results)
+            return (yield from self.insist("finish", items[0], ("call", crew.done, (slot, results)), held_up))
         except (TypeError, ValueError, PayloadTooLargeError) as error:
             logger.warning("the result of item %d is not stored: %s", items[0].id, error)
-            step = yield from self.store("finish", items[0], crew.done, slot, [None] * len(items))
-        return step
+            request = ("call", crew.done, (slot, [None] * len(items)))
+            return (yield from self.insist("finish", items[0], request, held_up))
 
-    def blame(
-        self, queue: _native.Queue, item: _native.Item, leaving: SystemExit
+    def record_failure(
+        self, slot: int, items: list[_native.Item], raised: BaseException
+    ) -> Generator[tuple[Any, ...], Any, Step]:
+        """Record what the handler raised and claim the next, in one transaction."""
+        self.log_failure(items[0], raised)
+        self.complain(raised, items[0], "handler")
+        try:
+            step: Step = yield from self.store("finish", items[0], self.working.failed, slot, items, raised)
+            return step
+        except QueueError as failure:
+            raise failure from raised
+
+    def record_exit(
+        self, slot: int, items: list[_native.Item], leaving: BaseException
     ) -> Generator[tuple[Any, ...], Any, None]:
-        """Count it against an item that its handler left the program, as a lost claim is; not the last signal's doing.
+        """Count it against an item that its handler exited the program, as a lost claim is.
 
         One whose handler always does would otherwise come back for ever, and end every worker.
         """
-        if self.stopping is not None and self.stopping.signals > 1:
-            return
+        self.is_exiting = True
         self.working.stop()
-        logger.warning("the handler of item %d left the program", item.id, exc_info=leaving)
-        self.complain(leaving, item, "handler")
+        log(logging.WARNING, leaving, "the handler of item %d left the program", items[0].id)
+        self.complain(leaving, items[0], "handler")
         try:
-            yield from self.store("finish", item, queue.mark_failed, item, leaving, 0.0)
+            yield from self.store("finish", items[0], self.working.failed, slot, items, leaving)
         except QueueError as failure:
-            leaving.add_note(f"membox_queue could not record it: {failure}")
+            note(leaving, f"membox_queue could not record it: {failure}")
 
     def log_failure(self, item: _native.Item, raised: BaseException) -> None:
         """Log what a handler raised: a warning, if nobody is told of it otherwise.
 
         What it asked for is no error, but may have one as its cause.
         """
-        if isinstance(raised, RetryLater | GiveUp):
-            asked = "put off" if isinstance(raised, RetryLater) else "given up"
-            logger.info("item %d %s: %s", item.id, asked, raised, exc_info=raised.__cause__)
+        if issubclass(type(raised), RetryLater | GiveUp):
+            asked = "put off" if issubclass(type(raised), RetryLater) else "given up"
+            cause = BaseException.__cause__.__get__(raised)  # type: ignore[attr-defined]
+            log(logging.INFO, cause, "item %d %s: %s", item.id, asked, raised)
             return
         is_told = self.plan.on_error is not None or self.tell
         level = logging.INFO if is_told else logging.WARNING
-        logger.log(level, "item %d failed: %s", item.id, type(raised).__qualname__, exc_info=raised)
+        log(level, raised, "item %d failed: %s", item.id, type(raised).__qualname__)
 
     def store(
         self, phase: str, item: _native.Item | None, verb: Callable[..., Any], *arguments: Any
@@ -292,30 +319,60 @@ class Shift:
         return (yield from self.insist(phase, item, ("call", verb, arguments)))
 
     def insist(
-        self, phase: str, item: _native.Item | None, request: tuple[Any, ...]
+        self,
+        phase: str,
+        item: _native.Item | None,
+        request: tuple[Any, ...],
+        held_up: Callable[[], tuple[Any, ...]] | None = None,
     ) -> Generator[tuple[Any, ...], Any, Any]:
-        """Ask for something that needs the store, again and again if it must be."""
+        """Ask for something that needs the store, again and again if it must be.
+
+        When another connection of this very process keeps the file locked, `held_up` gives what to ask for instead.
+        """
         pauses: Iterator[float] | None = None
+        is_recording = phase == "finish"
         while True:
             try:
-                return (yield request)
+                answer = yield request
+                self.unrecorded.discard(item)
+                return answer
             except (CorruptDatabaseError, NotADatabaseError, ReadOnlyError):
                 raise
             except (QueueBusyError, StorageError) as error:
-                logger.warning("membox_queue could not %s, and tries again: %s", phase, error)
+                is_busy = isinstance(error, QueueBusyError)
+                if held_up is not None and is_busy and self.working.held_up_by_this_process:
+                    request, held_up = held_up(), None
+                level = logging.WARNING if pauses is None else logging.INFO
+                logger.log(level, "membox_queue could not %s, and tries again: %s", phase, error)
                 self.complain(error, item, phase)
-                pauses = pauses or self.pauses()
+                if is_recording and is_busy:
+                    self.unrecorded.add(item)
+                pauses = pauses or self.pauses(is_recording=is_recording)
                 pause = next(pauses, None)
                 if pause is None:
+                    self.unrecorded.discard(item)
                     raise
             yield ("pause", pause)
 
-    def pauses(self) -> Iterator[float]:
-        """Growing pauses: a drain gives up after a while, work goes on until it is stopped."""
+    def pauses(self, *, is_recording: bool) -> Iterator[float]:
+        """Growing pauses. A drain gives up after a while, work goes on until it is stopped.
+
+        But what came of an item is recorded as soon as the file is free, however long that takes: until the grace is
+        over. Meanwhile the other slots do not give up either.
+        """
         for power in range(5):
             yield 0.05 * 2**power
-        while self.plan.stays and not self.working.stopped:
-            yield 5.0
+        while True:
+            is_stopped = self.working.stopped
+            goes_on = (self.plan.stays or self.unrecorded) and not is_stopped
+            if not goes_on and not (is_recording and self.unrecorded and not self.is_leaving):
+                return
+            yield 0.1 if is_stopped else 5.0
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the loop ends now, with or without what was to be recorded."""
+        return self.is_exiting or (self.stopping is not None and self.stopping.is_over)
 
     def look_after(self) -> Generator[tuple[Any, ...], Any, None]:
         """Let retention and the log be looked after, about once a minute."""
@@ -346,8 +403,21 @@ class Shift:
             return
         try:
             self.plan.on_error(error, item, phase)
-        except Exception:
-            logger.exception("on_error raised")
+        except BaseException as raised:
+            if _native.meaning(raised) != "failed":
+                raise
+            log(logging.ERROR, raised, "on_error raised")
+
+
+def log(level: int, error: BaseException | None, message: str, *arguments: Any) -> None:
+    """Log what was raised, with its traceback; one whose attributes raise is logged without."""
+    try:
+        logger.log(level, message, *arguments, exc_info=error)
+    except BaseException as raised:
+        if _native.meaning(raised) != "failed":
+            raise
+        plain = [each if type(each) in (int, str) else type(each).__name__ for each in arguments]
+        logger.log(level, message, *plain)
 
 
 def losses(items: Sequence[_native.Item], settled: Sequence[str]) -> list[tuple[_native.Item, StaleClaimError]]:
@@ -402,24 +472,11 @@ def results_of(
     return [result] * len(items)
 
 
-def is_failure(error: BaseException) -> bool:
-    """Whether what a handler raised is the failure of its item, and not the end of the loop.
-
-    Native code that panics and libraries that watch the time raise what is no `Exception`; it must not come back
-    uncounted for ever.
-    """
-    if isinstance(error, BaseExceptionGroup):
-        return error.subgroup(STOPS) is None
-    return not isinstance(error, STOPS)
-
-
 def handle(handler: Handler, argument: Any) -> tuple[BaseException | None, Any]:
-    """Call a plain handler. What stops the program goes through."""
+    """Call a plain handler; what it raised, as a value, or what it returned."""
     try:
         result = handler(argument)
     except BaseException as error:
-        if not is_failure(error):
-            raise
         return error, None
     if result is None or type(result) in PLAIN:
         return None, result
@@ -453,14 +510,14 @@ def live(shift: Shift, slot: int) -> None:
                 answer = None
                 pause(shift, request[1])
             resume = life.send
-        except (Exception, SystemExit) as error:
+        except Exception as error:
             answer, resume = error, life.throw
 
 
 def pause(shift: Shift, seconds: float) -> None:
-    """Sleep in small slices, so that signals and stop are seen."""
-    deadline = time.monotonic() + seconds
-    while not shift.working.stopped and (left := deadline - time.monotonic()) > 0:
+    """Sleep in small slices, so that signals and a stop that comes meanwhile are seen."""
+    deadline, was_stopped = time.monotonic() + seconds, shift.working.stopped
+    while shift.working.stopped == was_stopped and (left := deadline - time.monotonic()) > 0:
         time.sleep(min(left, 0.05))
 
 
@@ -492,12 +549,12 @@ def run(shift: Shift, *, in_threads: bool = False) -> DrainReport:
             shift.working.abandon()
             raise
         except BaseException as error:
-            if not (isinstance(error, GraceOver) and error.loop is stopping):
+            if not (type(error) is GraceOver and error.loop is stopping):
                 # What is still in hand goes back uncounted, and the lease is free; what ended the loop matters more.
                 try:
                     shift.close()
                 except Exception as failure:
-                    error.add_note(f"membox_queue could not give everything back: {failure}")
+                    note(error, f"membox_queue could not give everything back: {failure}")
                 raise
         shift.close()
     return shift.report()

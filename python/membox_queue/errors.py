@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 
 
@@ -86,6 +87,22 @@ class ExistingFileError(StorageError, FileExistsError):
 
 class SimulatedCrash(BaseException):
     """Raised by failure injection in tests: the process is to be taken for dead, so nobody gives anything back."""
+
+
+class LoopStop(BaseException):
+    """Raised by a loop itself to end one of its handlers."""
+
+
+STOPS: tuple[type[BaseException], ...] = (KeyboardInterrupt, LoopStop)
+"""What releases the item in hand uncounted and ends its loop; see `src/ending.rs` for everything else."""
+
+
+def note(error: BaseException, text: str) -> None:
+    """Add a note to an exception, whatever its attributes do; one that takes none has it logged."""
+    try:
+        error.add_note(text)
+    except Exception:
+        logging.getLogger("membox_queue").warning("%s", text)
 
 
 class RetryLater(Exception):  # noqa: N818 - a request, not an error

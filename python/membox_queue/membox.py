@@ -15,6 +15,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from membox_queue import _native
 from membox_queue.errors import SimulatedCrash
 from membox_queue.queue import Queue
 from membox_queue.worker import launch
@@ -198,16 +199,20 @@ def drain_queue(agent: Any, *, retry_failed: bool = False, max_retries: int = DE
                 crew.wait(0, SLICE)
                 settled, step, _, items = crew.next(0)
                 continue
-            error = ingest(agent, items[0])
-            if error is not None:
-                queue.mark_failed(items[0], error)
-            settled, step, _, items = crew.done(0, [None])
+            raised, error = ingest(agent, items[0])
+            if raised is not None:
+                # It goes on its way, with the item counted as a lost claim if the program exits, else released.
+                crew.stop()
+                if _native.meaning(raised) == "exited":
+                    crew.failed(0, items, raised)
+                raise raised
+            settled, step, _, items = crew.done(0, [None]) if error is None else crew.failed(0, items, error)
             tally.update(settled)
     return {"done": tally["done"], "failed": tally["failed"] + tally["postponed"], "retried": retried}
 
 
-def ingest(agent: Any, item: Item) -> str | None:
-    """Let the agent take in one item; what went wrong, or None."""
+def ingest(agent: Any, item: Item) -> tuple[BaseException | None, BaseException | str | None]:
+    """Let the agent take in one item; what ends the drain, else why the item failed, or None."""
     try:
         results = agent.ingest_content(
             text_of(item.content),
@@ -216,10 +221,18 @@ def ingest(agent: Any, item: Item) -> str | None:
             source_path=item.source_path,
             doc_date=item.doc_date,
         )
-    except Exception as error:
-        return str(error)
-    errors = [result["error"] for result in results if "error" in result]
-    return str(errors[0]) if errors and len(errors) == len(results) else None
+        errors = [result["error"] for result in results if "error" in result]
+        return None, str(errors[0]) if errors and len(errors) == len(results) else None
+    except BaseException as error:
+        return (None, said(error)) if _native.meaning(error) == "failed" else (error, None)
+
+
+def said(error: BaseException) -> BaseException | str:
+    """What membox stores of an exception: its text; one that has none is described by its type."""
+    try:
+        return str(error) or error
+    except BaseException:
+        return error
 
 
 BUSY: set[tuple[int, str]] = set()

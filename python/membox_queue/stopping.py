@@ -9,7 +9,7 @@ import signal
 import threading
 from typing import TYPE_CHECKING, Any
 
-from membox_queue.errors import QueueError
+from membox_queue.errors import LoopStop, QueueError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ SHORT = 0.3
 """Seconds for which nobody wonders whether the signal was heard."""
 
 
-class GraceOver(BaseException):
+class GraceOver(LoopStop):
     """Raised in a handler of the main thread that ran on after the grace was over; its item has been given back.
 
     `loop` is the one whose grace it was: a loop inside a handler of another lets it through.
@@ -32,6 +32,10 @@ class GraceOver(BaseException):
 
     def __init__(self, loop: Stopping) -> None:
         self.loop = loop
+
+
+class SecondSignal(LoopStop, SystemExit):
+    """Raised in the main thread by a second SIGTERM: the program exits at once, and no item is to blame."""
 
 
 class Stopping:
@@ -110,7 +114,7 @@ class Stopping:
             return
         if number == signal.SIGINT:
             raise KeyboardInterrupt
-        raise SystemExit(128 + number)
+        raise SecondSignal(128 + number)
 
     def heard(self) -> int:
         """Count a signal, here and in the loops around this one; the most that one of them has heard."""

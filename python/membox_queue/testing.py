@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
 
-from membox_queue import drain
+from membox_queue import errors
 from membox_queue.errors import SimulatedCrash
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Verb = Literal["enqueue", "claim", "finish"]
 
 # A test that fails, is skipped or ends everything inside a handler: that is no failure of an item.
-drain.STOPS += (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
+errors.STOPS += (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
 
 __all__ = [
     "DrainNow",

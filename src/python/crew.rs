@@ -97,7 +97,7 @@ impl Crew {
         items: Vec<Bound<'_, Item>>,
         exception: &Bound<'_, PyAny>,
     ) -> PyResult<Step> {
-        let mut reason = Some(ending::of_failure(py, exception, None, false)?);
+        let mut reason = ending::of_raised(exception, ending::in_handler(exception, false)?)?;
         let mut endings = Vec::with_capacity(items.len());
         for item in items {
             let is_open = !item.get().held()?.is_settled();
@@ -125,6 +125,11 @@ impl Crew {
     #[getter]
     fn stopped(&self, py: Python<'_>) -> bool {
         py.native(|| self.crew.is_stopped())
+    }
+
+    #[getter]
+    fn held_up_by_this_process(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(py.native(|| self.crew.is_held_up_by_this_process())?)
     }
 
     fn tend(&self, py: Python<'_>) -> PyResult<()> {

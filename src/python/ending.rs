@@ -1,17 +1,47 @@
-//! What an exception says about the end of a claim.
+//! What an exception says about the end of a claim. Its attributes may raise, so only its type is trusted.
 
-use pyo3::exceptions::{PyException, PyTypeError};
+use pyo3::exceptions::{PyGeneratorExit, PySystemExit, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyString, PyTuple};
 
 use super::convert::{duration_ms, type_name, utf8_or_escaped};
 use super::error::exception_class;
+use crate::ending::{Meaning, Raised, Within, meaning};
 use crate::outcome::Ending;
 
-/// `RetryLater` and `GiveUp` say it themselves; any other `Exception`, and a panic of native code, is a failure; what only
-/// stops the program (KeyboardInterrupt, SystemExit, cancellation) gives the item back.
-pub fn of_exception(py: Python<'_>, exception: &Bound<'_, PyAny>) -> PyResult<Ending> {
-    if exception.is_instance(&exception_class(py, "RetryLater")?)?
+/// What something raised by a handler means to its loop. `is_cancelled` says that the task which ran it was cancelled.
+pub fn in_handler(exception: &Bound<'_, PyAny>, is_cancelled: bool) -> PyResult<Meaning> {
+    Ok(meaning(raised(exception, || is_cancelled)?, Within::Handler))
+}
+
+/// The same for a `with item:` block; without `is_cancelled` the running task is asked.
+pub fn in_block(exception: &Bound<'_, PyAny>, is_cancelled: Option<bool>) -> PyResult<Meaning> {
+    let is_cancelled = || is_cancelled.unwrap_or_else(|| is_task_cancelled(exception.py()).unwrap_or(false));
+    Ok(meaning(raised(exception, is_cancelled)?, Within::Block))
+}
+
+/// How something that was raised ends the claim; `None` leaves it as it is.
+pub fn of_raised(exception: &Bound<'_, PyAny>, meaning: Meaning) -> PyResult<Option<Ending>> {
+    Ok(match meaning {
+        Meaning::Failed => Some(of_failure(exception, None, false)?),
+        // As a lost claim: back at once, until the retry limit is reached.
+        Meaning::Exited => Some(Ending::Failed { error: describe(exception), retry_in: Some(0), give_up: false }),
+        Meaning::Released => Some(Ending::given_back()),
+        Meaning::Crashed => None,
+    })
+}
+
+/// What `mark_failed` was given. `RetryLater` and `GiveUp` say the same here as in a handler.
+pub fn of_failure(error: &Bound<'_, PyAny>, retry_in: Option<i64>, give_up: bool) -> PyResult<Ending> {
+    if retry_in.is_none() && !give_up && is_exception(error) {
+        return as_it_says(error);
+    }
+    Ok(Ending::Failed { error: failure_text(error)?, retry_in, give_up })
+}
+
+/// A failure; `RetryLater` and `GiveUp` say themselves what kind.
+fn as_it_says(exception: &Bound<'_, PyAny>) -> PyResult<Ending> {
+    if is_a(exception, &exception_class(exception.py(), "RetryLater")?)?
         && let Ok((retry_in, counted)) = later(exception)
     {
         if !counted {
@@ -19,18 +49,73 @@ pub fn of_exception(py: Python<'_>, exception: &Bound<'_, PyAny>) -> PyResult<En
         }
         return Ok(Ending::Failed { error: reason(exception), retry_in: Some(retry_in), give_up: false });
     }
-    if exception.is_instance(&exception_class(py, "GiveUp")?)? {
+    if is_a(exception, &exception_class(exception.py(), "GiveUp")?)? {
         return Ok(Ending::Failed { error: reason(exception), retry_in: None, give_up: true });
     }
-    if exception.is_instance_of::<PyException>() || is_panic(exception) {
-        return Ok(Ending::Failed { error: describe(exception), retry_in: None, give_up: false });
-    }
-    Ok(Ending::given_back())
+    Ok(Ending::Failed { error: describe(exception), retry_in: None, give_up: false })
 }
 
-/// Every module made with pyo3 has a class of its own for its panics, and none is an `Exception`.
-fn is_panic(exception: &Bound<'_, PyAny>) -> bool {
-    exception.get_type().module().is_ok_and(|name| name == "pyo3_runtime")
+fn is_a(exception: &Bound<'_, PyAny>, class: &Bound<'_, PyAny>) -> PyResult<bool> {
+    exception.get_type().is_subclass(class)
+}
+
+fn is_exception(error: &Bound<'_, PyAny>) -> bool {
+    error.is_instance_of::<pyo3::exceptions::PyBaseException>()
+}
+
+/// What was raised. A group is the worst of what is in it; a cancellation in it ended a task of its own.
+fn raised(exception: &Bound<'_, PyAny>, is_cancelled: impl FnOnce() -> bool) -> PyResult<Raised> {
+    let py = exception.py();
+    let group = py.import("builtins")?.getattr("BaseExceptionGroup")?;
+    if !is_a(exception, &group)? {
+        return match asyncio(py).and_then(|asyncio| asyncio.getattr("CancelledError").ok()) {
+            Some(cancelled) if is_a(exception, &cancelled)? => Ok(Raised::Cancelled { from_outside: is_cancelled() }),
+            _ => by_type(exception),
+        };
+    }
+    let members = group.getattr("exceptions")?;
+    let mut worst = Raised::Other;
+    let mut open = vec![exception.clone()];
+    while let Some(next) = open.pop() {
+        if is_a(&next, &group)? {
+            // As the class defines it: what a subclass made of the attribute may raise.
+            open.extend(members.call_method1("__get__", (next,))?.cast::<PyTuple>()?.iter());
+            continue;
+        }
+        worst = match (worst, by_type(&next)?) {
+            (Raised::Crash, _) | (_, Raised::Crash) => Raised::Crash,
+            (Raised::Stop, _) | (_, Raised::Stop) => Raised::Stop,
+            (_, Raised::SystemExit) => Raised::SystemExit,
+            (worst, _) => worst,
+        };
+    }
+    Ok(worst)
+}
+
+fn by_type(exception: &Bound<'_, PyAny>) -> PyResult<Raised> {
+    let py = exception.py();
+    Ok(if is_a(exception, &exception_class(py, "SimulatedCrash")?)? {
+        Raised::Crash
+    } else if is_a(exception, &exception_class(py, "STOPS")?)? {
+        Raised::Stop
+    } else if exception.is_instance_of::<PySystemExit>() {
+        Raised::SystemExit
+    } else if exception.is_instance_of::<PyGeneratorExit>() {
+        Raised::GeneratorExit
+    } else {
+        Raised::Other
+    })
+}
+
+/// The module, if the program uses it: importing it takes long.
+fn asyncio(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
+    py.import("sys").and_then(|sys| sys.getattr("modules")?.get_item("asyncio")).ok()
+}
+
+/// Whether the task that runs in this thread was cancelled; `None` outside of one.
+fn is_task_cancelled(py: Python<'_>) -> Option<bool> {
+    let task = asyncio(py)?.call_method0("current_task").ok()?;
+    task.call_method0("cancelling").and_then(|count| count.is_truthy()).ok()
 }
 
 /// When to try again and whether it counts. What a subclass made unreadable is an ordinary failure.
@@ -39,21 +124,12 @@ fn later(exception: &Bound<'_, PyAny>) -> PyResult<(i64, bool)> {
     Ok((retry_in, exception.getattr("count")?.is_truthy()?))
 }
 
-/// What `mark_failed` was given. `RetryLater` and `GiveUp` say the same here as in a handler.
-pub fn of_failure(py: Python<'_>, error: &Bound<'_, PyAny>, retry_in: Option<i64>, give_up: bool) -> PyResult<Ending> {
-    let is_request = |class: &str| error.is_instance(&exception_class(py, class)?);
-    if retry_in.is_none() && !give_up && (is_request("RetryLater")? || is_request("GiveUp")?) {
-        return of_exception(py, error);
-    }
-    Ok(Ending::Failed { error: failure_text(error)?, retry_in, give_up })
-}
-
 /// The failure text of what `mark_failed` was given: a string as it is, an exception described.
 fn failure_text(error: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = error.cast::<PyString>() {
         return utf8_or_escaped(text);
     }
-    if error.is_instance_of::<pyo3::exceptions::PyBaseException>() {
+    if is_exception(error) {
         return Ok(describe(error));
     }
     Err(PyTypeError::new_err(format!("error must be str or an exception, not {}", type_name(error))))

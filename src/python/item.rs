@@ -11,8 +11,9 @@ use pyo3::types::{PyBytes, PyGenericAlias, PyString, PyType};
 use super::convert::{content, count, date_text, datetime, duration_ms, headers, instant_ms, integer};
 use super::convert::{object_to_python, path_text, text, to_python, type_name};
 use super::ending;
-use super::error::{exception_class, named};
+use super::error::named;
 use super::leaving::Native;
+use super::warnings;
 use crate::clock::LATEST_MS;
 use crate::error::Error;
 use crate::heartbeat::Beat;
@@ -335,16 +336,32 @@ impl Item {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
         let _ = (kind, traceback);
+        self.leave(py, exception, None)
+    }
+
+    #[pyo3(signature = (exception, is_cancelled, /))]
+    fn _leave(&self, py: Python<'_>, exception: &Bound<'_, PyAny>, is_cancelled: bool) -> PyResult<bool> {
+        self.leave(py, exception, Some(is_cancelled))
+    }
+
+    fn __repr__(&self) -> String {
+        let item = self.item();
+        format!("<Item {} of queue '{}', {}, attempt {}>", item.id, item.queue, item.status, item.attempt)
+    }
+}
+
+impl Item {
+    /// Ends the claim when its block was left, by an exception or without one.
+    fn leave(&self, py: Python<'_>, exception: &Bound<'_, PyAny>, is_cancelled: Option<bool>) -> PyResult<bool> {
         let Source::Claimed { held, queue, beat } = &self.source else { return Ok(false) };
-        // The dead give nothing back.
-        if !exception.is_none() && exception.is_instance(&exception_class(py, "SimulatedCrash")?)? {
-            py.native(|| *beat.lock() = None);
-            return Ok(false);
-        }
-        let ending =
-            if exception.is_none() { Ending::Done { result: None } } else { ending::of_exception(py, exception)? };
+        let ending = if exception.is_none() {
+            Some(Ending::Done { result: None })
+        } else {
+            ending::of_raised(exception, ending::in_block(exception, is_cancelled)?)?
+        };
         let settled = py.native(|| {
             *beat.lock() = None;
+            let Some(ending) = ending else { return Ok(Settled::Released) };
             // The body may have recorded the end itself, with a result or a reason of its own.
             held.settled().map_or_else(|| queue.finish(held, ending), Ok)
         });
@@ -355,19 +372,15 @@ impl Item {
             Err(error) if exception.is_none() => Err(error.into()),
             // The body's own exception matters more than that its end could not be recorded.
             Err(error) => {
-                exception.call_method1("add_note", (format!("membox_queue could not record this: {error}"),))?;
+                let text = format!("membox_queue could not record this: {error}");
+                if exception.call_method1("add_note", (&text,)).is_err() {
+                    warnings::warn(&text);
+                }
                 Ok(false)
             }
         }
     }
 
-    fn __repr__(&self) -> String {
-        let item = self.item();
-        format!("<Item {} of queue '{}', {}, attempt {}>", item.id, item.queue, item.status, item.attempt)
-    }
-}
-
-impl Item {
     fn stale(&self, py: Python<'_>) -> PyErr {
         match &self.source {
             Source::Claimed { held, queue, .. } => py.native(|| queue.why_stale(held)).unwrap_or_else(|error| error),

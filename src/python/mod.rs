@@ -14,6 +14,8 @@ mod retry;
 mod schedule;
 mod settings;
 mod signals;
+
+mod warnings;
 mod watcher;
 
 use once_cell::sync::Lazy;
@@ -70,6 +72,13 @@ mod _native {
     fn has_queue(py: Python<'_>, path: std::path::PathBuf) -> PyResult<bool> {
         use super::leaving::Native;
         Ok(py.native(|| crate::sqlite::has_queue(&path))?)
+    }
+
+    /// What something raised by a handler means; see `crate::ending`.
+    #[pyfunction]
+    #[pyo3(signature = (exception, is_cancelled = false, /))]
+    fn meaning(exception: &Bound<'_, PyAny>, is_cancelled: bool) -> PyResult<&'static str> {
+        Ok(super::ending::in_handler(exception, is_cancelled)?.as_str())
     }
 
     /// Ends all waits of this process; the interpreter is about to exit.

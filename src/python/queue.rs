@@ -22,6 +22,7 @@ use super::schedule::Schedule;
 use super::settings;
 use super::watcher::{ClaimPlan, Watcher, as_seconds};
 use crate::clock::parse_ms;
+use crate::ending::Meaning;
 use crate::error::Error;
 use crate::item::{Counts, NewItem, OnDuplicate, Status};
 use crate::lease::Record;
@@ -103,6 +104,7 @@ impl Queue {
             durability,
             patience: busy_timeout.map_or(Ok(standard.patience), |limit| patience("busy_timeout", limit))?,
             interrupted: super::signals::interrupted,
+            warn: super::warnings::warn,
             worker: worker_name(worker)?,
             clock: CLOCK.clone(),
         };
@@ -365,7 +367,7 @@ impl Queue {
     ) -> PyResult<bool> {
         let held = claimed(item)?;
         let retry_in = retry_in.map(|delay| duration_ms("retry_in", delay)).transpose()?;
-        let ending = ending::of_failure(py, error, retry_in, give_up)?;
+        let ending = ending::of_failure(error, retry_in, give_up)?;
         Ok(py.native(|| self.core.finish(held, ending))?.took_effect())
     }
 
@@ -876,7 +878,8 @@ impl Queue {
                 fitting.push(item);
                 continue;
             };
-            let is_misfit = error.is_instance_of::<PyException>(py);
+            let meaning = ending::in_handler(error.value(py), false)?;
+            let is_misfit = meaning == Meaning::Failed;
             let back = if !is_misfit {
                 self.give_back(py, fitting.drain(..).chain(left.by_ref()))
             } else if in_order {
@@ -884,9 +887,11 @@ impl Queue {
             } else {
                 Ok(())
             };
-            let ending = ending::of_exception(py, error.value(py))?;
-            let ended = py.native(|| self.core.finish(item.held()?, ending).map_err(PyErr::from));
-            if let Err(failure) = back.and(ended.map(drop)) {
+            let ended = match ending::of_raised(error.value(py), meaning)? {
+                Some(ending) => py.native(|| self.core.finish(item.held()?, ending).map(drop).map_err(PyErr::from)),
+                None => Ok(()),
+            };
+            if let Err(failure) = back.and(ended) {
                 self.give_back(py, fitting.into_iter().chain(left)).ok();
                 return Err(failure);
             }

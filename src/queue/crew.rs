@@ -204,6 +204,11 @@ impl Crew {
         self.stopping.clone()
     }
 
+    /// Whether a connection of this process that is not ours keeps the file locked.
+    pub fn is_held_up_by_this_process(&self) -> Result<bool> {
+        Ok(self.first().session()?.database.is_held_up_by_this_process())
+    }
+
     pub fn is_stopped(&self) -> bool {
         self.is_inherited() || self.state.lock().stopped
     }
@@ -603,14 +608,15 @@ impl Crew {
                 }
             }
         }
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        if self.state.lock().lease.is_some() {
-            self.first().release_worker_lease()?;
-            self.state.lock().lease = None;
+        // Not renewed any more, whatever comes of the rest.
+        let lease = self.state.lock().lease.take();
+        if lease.is_some()
+            && let Err(error) = self.first().release_worker_lease()
+        {
+            self.first().forget_worker_lease();
+            failure = failure.or(Some(error));
         }
         self.watch.lock().take();
-        Ok(released)
+        failure.map_or(Ok(released), Err)
     }
 }

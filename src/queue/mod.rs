@@ -67,6 +67,8 @@ pub struct Options {
     pub patience: Duration,
     /// Asked while a call waits: whether to give up the wait.
     pub interrupted: fn() -> bool,
+    /// Told what people should know while a call waits.
+    pub warn: fn(&str),
     /// Who claims, for people to read; by default host and process.
     pub worker: Option<String>,
     pub clock: Clock,
@@ -80,6 +82,7 @@ impl Default for Options {
             durability: Durability::Full,
             patience: Duration::from_secs(30),
             interrupted: || false,
+            warn: |_| {},
             worker: None,
             clock: Clock::system(),
         }
@@ -253,7 +256,7 @@ impl Queue {
     }
 
     fn wait(&self) -> Wait {
-        Wait { limit: self.options.patience, interrupted: self.options.interrupted }
+        Wait { limit: self.options.patience, interrupted: self.options.interrupted, warn: self.options.warn }
     }
 
     fn acknowledged(&self) -> Flush {

@@ -18,13 +18,14 @@ pub(super) struct Hold {
     pub(super) ttl_ms: i64,
     /// Whether the record says so. membox's does not: there, whoever asks decides.
     says_ttl: bool,
+    /// Of its own: a lease that cannot be given back, because nothing can be written, is dead once its holder lets go.
     sign: Option<Arc<SignOfLife>>,
 }
 
 impl Hold {
     pub(super) fn new(queue: &Queue, ttl_ms: i64) -> Result<Self> {
         let owner = format!("{:016x}{:016x}", random()?, random()?).into();
-        Ok(Self { owner, ttl_ms, says_ttl: true, sign: queue.session()?.database.sign_of_life() })
+        Ok(Self { owner, ttl_ms, says_ttl: true, sign: queue.session()?.database.new_sign() })
     }
 
     pub(super) fn of_membox(queue: &Queue, ttl_ms: i64) -> Result<Self> {

@@ -28,6 +28,8 @@ const IDLE_READERS: usize = 4;
 const KEPT_STATEMENTS: usize = 64;
 /// After so long a wait others get their turn and signals are looked at.
 const WAIT_SLICE: Duration = Duration::from_millis(100);
+/// A call that has waited so long for another connection of its own process warns: it may well wait for its own caller.
+const WARN_AFTER: Duration = Duration::from_secs(1);
 /// How often the lock is asked for before the first sleep.
 const SHORT_TRIES: i32 = 2;
 /// So soon after a commit whose files were ours they are not looked at again before the next one.
@@ -286,11 +288,19 @@ impl Database {
         if let Some(given) = &*sign {
             return given.clone();
         }
-        // Six bytes in SQLite's format, whatever is drawn.
-        let number = (1 << 40) + (getrandom::u64().ok()? >> 24) as i64;
-        let given = SignOfLife::give(self.identity.0, self.identity.1, number).map(Arc::new);
+        let given = self.new_sign();
         *sign = Some(given.clone());
         given
+    }
+
+    /// A sign that ends with its last owner, before the process does.
+    pub fn new_sign(&self) -> Option<Arc<SignOfLife>> {
+        if let Place::Memory(_) = &self.place {
+            return None;
+        }
+        // Six bytes in SQLite's format, whatever is drawn.
+        let number = (1 << 40) + (getrandom::u64().ok()? >> 24) as i64;
+        SignOfLife::give(self.identity.0, self.identity.1, number).map(Arc::new)
     }
 
     /// Whether the process with this number lives, as far as can be told.
@@ -404,6 +414,7 @@ impl Database {
         // SAFETY: every way out of here has withdrawn the ticket, or waited until it was done.
         let ticket = unsafe { self.joint.offer(flush, clock, work) };
         let mut is_taken = false;
+        let mut has_warned = false;
         loop {
             let left = wait.limit.saturating_sub(started.elapsed());
             let slice = if is_taken { WAIT_SLICE } else { left.min(WAIT_SLICE) };
@@ -421,7 +432,7 @@ impl Database {
                 if left.is_zero() {
                     return Err(busy(&self.place, wait.limit));
                 }
-                self.may_go_on(wait)?;
+                self.may_go_on(wait, started, &mut has_warned)?;
                 self.joint.put_back(&ticket);
                 continue;
             };
@@ -430,7 +441,7 @@ impl Database {
             match self.try_to_begin(writer, flush, slice.saturating_sub(waited.elapsed())) {
                 Err(Error::Busy(_)) if left.is_zero() => return Err(busy(&self.place, wait.limit)),
                 Err(Error::Busy(_)) => {
-                    self.may_go_on(wait)?;
+                    self.may_go_on(wait, started, &mut has_warned)?;
                     self.joint.put_back(&ticket);
                 }
                 begun => return begun.map(Begun::Leading),
@@ -439,7 +450,12 @@ impl Database {
     }
 
     /// Between two slices. A signal handler may have raised, or forked: in the child nothing of this database is left.
-    fn may_go_on(&self, wait: Wait) -> Result<()> {
+    fn may_go_on(&self, wait: Wait, started: Instant, has_warned: &mut bool) -> Result<()> {
+        if !*has_warned && started.elapsed() >= WARN_AFTER && self.is_held_up_by_this_process() {
+            *has_warned = true;
+            let text = format!("has waited {WARN_AFTER:?} for the write lock, and goes on waiting: {OWN_TRANSACTION}");
+            (wait.warn)(&self.about(Error::Busy(text)).to_string());
+        }
         if (wait.interrupted)() {
             return Err(Error::Interrupted);
         }
@@ -447,6 +463,11 @@ impl Database {
             return Ok(());
         }
         Err(Error::Forked("a call that waits for other writers", "make it again in the child"))
+    }
+
+    /// Whether a connection of this process that is not ours has an open write transaction.
+    pub fn is_held_up_by_this_process(&self) -> bool {
+        matches!(&self.place, Place::File(path) if locks::writer(path) == locks::Writer::ThisProcess)
     }
 
     fn try_to_begin<'a>(
@@ -643,12 +664,14 @@ pub struct Wait {
     pub limit: Duration,
     /// Asked between two slices, without any lock held.
     pub interrupted: fn() -> bool,
+    /// Told between two slices what people should know.
+    pub warn: fn(&str),
 }
 
 impl Wait {
     /// A wait that only time ends.
     pub fn up_to(limit: Duration) -> Self {
-        Self { limit, interrupted: || false }
+        Self { limit, interrupted: || false, warn: |_| {} }
     }
 }
 
@@ -706,6 +729,10 @@ pub(super) fn run(connection: &Connection, sql: &str) -> Result<()> {
     Ok(())
 }
 
+const OWN_TRANSACTION: &str = "another connection of this very process (your own sqlite3, SQLAlchemy, …) has an open \
+                               write transaction; commit it or roll it back before calling the queue, which would \
+                               otherwise wait for you";
+
 /// Says who kept us waiting, as far as the system tells.
 fn busy(place: &Place, limit: Duration) -> Error {
     let writer = match place {
@@ -713,11 +740,7 @@ fn busy(place: &Place, limit: Duration) -> Error {
         Place::Memory(_) => locks::Writer::Unknown,
     };
     let who = match writer {
-        locks::Writer::ThisProcess => {
-            "another connection of this very process (your own sqlite3, SQLAlchemy, …) has an open write transaction; \
-             commit it or roll it back before calling the queue, which would otherwise wait for you"
-                .to_owned()
-        }
+        locks::Writer::ThisProcess => OWN_TRANSACTION.to_owned(),
         locks::Writer::Process(pid) => format!("process {pid} has an open write transaction"),
         locks::Writer::Unknown | locks::Writer::Nobody => {
             "another connection or thread has an open transaction; if it is yours, commit it or roll it back before \

@@ -300,6 +300,61 @@ async def test_a_panic_of_native_code_is_a_failure_and_the_loop_goes_on(aqueue, 
     assert await aqueue.drain({"plain": plain, "coroutine": coroutine}[kind]) == DrainReport(done=1, failed=1)
 
 
+class HostileError(Exception):
+    """Every attribute that a report could ask for raises."""
+
+    def refuse(self, *_):
+        raise LookupError("no attribute for you")
+
+    __str__ = __repr__ = add_note = with_traceback = refuse
+    __class__ = __cause__ = __context__ = __traceback__ = __notes__ = property(refuse)
+
+
+@in_loop
+@pytest.mark.parametrize("kind", ["coroutine", "plain", "middleware"])
+@pytest.mark.parametrize("error", [GeneratorExit, asyncio.CancelledError, StopIteration, HostileError])
+async def test_whatever_a_handler_raises_by_itself_fails_its_item_and_the_loop_goes_on(aqueue, queue, kind, error):
+    if kind == "coroutine" and error is StopIteration:
+        pytest.skip("Python makes a RuntimeError of it")
+    queue.enqueue("poison", max_retries=2)
+    queue.enqueue("sound")
+
+    def plain(item):
+        if item.id == 1:
+            raise error
+
+    async def coroutine(item):
+        plain(item)
+
+    async def around(item, call_next):
+        return await call_next(item)
+
+    middleware = [around] if kind == "middleware" else []
+    handler = coroutine if kind == "coroutine" else plain
+    assert await aqueue.drain(handler, middleware=middleware) == DrainReport(done=1, failed=1)
+    assert (queue.get(1).attempt, queue.get(1).retries) == (1, 1)
+    assert not queue.worker_is_alive()
+
+
+@in_loop
+@pytest.mark.parametrize(
+    ("error", "status", "retries"),
+    [
+        (PanicException, "failed", 1),
+        (asyncio.CancelledError, "failed", 1),
+        (HostileError, "failed", 1),
+        (GeneratorExit, "pending", 0),
+        (SystemExit, "pending", 1),
+    ],
+)
+async def test_what_a_block_raises_by_itself_means_what_it_means_in_with(aqueue, queue, error, status, retries):
+    queue.enqueue("x")
+    item = await aqueue.claim()
+    await item.__aenter__()
+    await item.__aexit__(error, error(), None)
+    assert (queue.get(1).status, queue.get(1).retries) == (status, retries)
+
+
 @in_loop
 async def test_failures_are_recorded_and_the_loop_goes_on(aqueue, queue):
     queue.enqueue_many(["fail", "later", "give up", "ok"])

@@ -1,6 +1,7 @@
 """drain: claim and handle until nothing is due, then return."""
 
 import asyncio
+import contextlib
 import logging
 import sys
 from datetime import timedelta
@@ -186,6 +187,67 @@ def test_what_is_no_exception_and_stops_no_program_is_a_failure_like_any_other(p
         report = queue.drain(lambda item: item.id == 1 and raising(error)(item), concurrency=concurrency)
         assert report == DrainReport(done=1, failed=1, postponed=1)
         assert queue.get(1).error.startswith(type(error).__name__)
+
+
+class HostileError(Exception):
+    """Every attribute that a report could ask for raises; so do those of the next two."""
+
+    def refuse(self, *_):
+        raise LookupError("no attribute for you")
+
+    __str__ = __repr__ = add_note = refuse
+    __class__ = __cause__ = __context__ = __traceback__ = __notes__ = reason = property(refuse)
+
+
+class HostileBaseError(HostileError, BaseException):
+    def refuse(self, *_):
+        raise PanicException("no attribute for you")
+
+    __str__ = __repr__ = add_note = refuse
+    __class__ = __cause__ = __context__ = __traceback__ = __notes__ = reason = property(refuse)
+
+
+class HostileGroup(ExceptionGroup):
+    exceptions = property(HostileError.refuse)
+    derive = subgroup = split = __str__ = HostileError.refuse
+
+
+class HostileGiveUp(GiveUp):
+    reason = property(HostileError.refuse, lambda self, value: None)
+    __str__ = HostileError.refuse
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("kind", [HostileError, HostileBaseError, HostileGroup, HostileGiveUp])
+def test_an_exception_whose_attributes_raise_fails_its_item_and_the_loop_goes_on(path, kind, told, concurrency):
+    with Queue(path, retry=Retry(max=2, base=0)) as queue:
+        error = kind("of tasks", [ValueError()]) if kind is HostileGroup else kind()
+        queue.enqueue_many(["poison", "sound"])
+        on_error = (lambda error, item, phase: str(error)) if told else None
+        report = queue.drain(
+            lambda item: item.id == 1 and raising(error)(item), concurrency=concurrency, on_error=on_error
+        )
+        assert (report.done, report.failed) == (1, 1)
+        assert queue.get(1).error.startswith(type(error).__name__)
+        assert not queue.worker_is_alive()
+
+
+def test_an_exit_in_a_group_of_exceptions_is_an_exit(queue):
+    queue.enqueue("x")
+    with pytest.raises(BaseExceptionGroup):
+        queue.drain(raising(BaseExceptionGroup("of tasks", [BaseExceptionGroup("inner", [SystemExit(3)])])))
+    assert (queue.get(1).status, queue.get(1).retries) == ("pending", 1)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_a_stop_whose_attributes_raise_means_the_same_for_its_item(queue, stop):
+    queue.enqueue("x")
+    # pytest.raises would ask for its attributes; contextlib does, and tells of that instead.
+    with contextlib.suppress(BaseException):
+        queue.drain(raising(type("Hostile", (HostileError, stop), {})()))
+    assert (queue.get(1).status, queue.get(1).retries) == ("pending", int(stop is SystemExit))
+    assert not queue.worker_is_alive()
 
 
 def test_an_interrupt_in_a_group_of_exceptions_is_an_interrupt(queue):

@@ -1,5 +1,6 @@
 """with item: left normally it is done, left by an exception it is failed."""
 
+import asyncio
 import os
 from datetime import timedelta
 
@@ -27,20 +28,68 @@ def test_an_exception_is_a_failure_and_goes_on_its_way(queue, item):
     assert (after.status, after.retries, after.error) == ("failed", 1, "ZeroDivisionError: division by zero")
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_what_only_stops_the_program_gives_the_item_back_uncounted(queue, item, stop):
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, GeneratorExit])
+def test_a_stop_from_outside_gives_the_item_back_uncounted(queue, item, stop):
     with pytest.raises(stop), item:
         raise stop
     after = queue.get(item.id)
     assert (after.status, after.retries, after.error) == ("pending", 0, None)
 
 
-def test_the_panic_of_a_rust_extension_is_a_failure(queue, item):
-    panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+def test_an_exit_of_the_program_counts_as_a_lost_claim_does(queue):
+    queue.enqueue("x", max_retries=2)
+    for status, retries in (("pending", 1), ("failed", 2)):
+        with pytest.raises(SystemExit), queue.claim():
+            raise SystemExit(7)
+        after = queue.get(1)
+        assert (after.status, after.retries, after.error) == (status, retries, "SystemExit: 7")
+
+
+@pytest.mark.parametrize("kind", [BaseException, asyncio.CancelledError])
+def test_what_is_no_exception_and_no_stop_is_a_failure(queue, item, kind):
+    panic = type("PanicException", (kind,), {})
     with pytest.raises(panic), item:
         raise panic("index out of bounds")
     after = queue.get(item.id)
     assert (after.status, after.retries, after.error) == ("failed", 1, "PanicException: index out of bounds")
+
+
+def test_a_block_in_a_task_that_is_cancelled_gives_the_item_back_uncounted(queue, item):
+    async def work():
+        with item:
+            await asyncio.Event().wait()
+
+    async def main():
+        await asyncio.wait_for(work(), 0.01)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(main())
+    assert (queue.get(item.id).status, queue.get(item.id).retries) == ("pending", 0)
+
+
+def left_by(item, error):
+    """What leaves a block that raises; pytest.raises would ask for its attributes."""
+    try:
+        with item:
+            raise error
+    except BaseException as raised:
+        return type(raised)
+
+
+def test_an_exception_whose_attributes_raise_is_a_failure_and_goes_on_its_way(path, sql):
+    def refuse(self, *_):
+        raise LookupError
+
+    attributes = dict.fromkeys(["__class__", "__cause__", "__traceback__", "__notes__"], property(refuse))
+    hostile = type("Hostile", (Exception,), attributes | dict.fromkeys(["__str__", "__repr__", "add_note"], refuse))
+    with Queue(path) as queue:
+        queue.enqueue_many(["x", "y"])
+        assert left_by(queue.claim(), hostile) is hostile
+        assert (queue.get(1).status, queue.get(1).retries) == ("failed", 1)
+        refuse_failures = "BEFORE UPDATE ON ingest_queue WHEN new.status = 'failed' BEGIN SELECT raise(ABORT, ''); END"
+        sql(path, f"CREATE TRIGGER refuse_failures {refuse_failures}")
+        # That it could not be recorded does not replace it either.
+        assert left_by(queue.claim(), hostile) is hostile
 
 
 def test_retry_later_and_give_up_mean_the_same_as_in_a_handler(queue, item, clock):

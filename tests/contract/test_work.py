@@ -527,13 +527,35 @@ def test_a_store_that_is_busy_at_the_end_of_an_item_is_tried_again_and_nothing_r
         assert [(item.attempt, item.retries, item.result) for item in queue.items()] == [(1, 0, "x"), (1, 0, "y")]
 
 
+def hurry(monkeypatch):
+    """Let loops try again sooner."""
+    as_ever = drain.Shift.pauses
+    monkeypatch.setattr(
+        drain.Shift, "pauses", lambda *arguments, **options: (pause / 50 for pause in as_ever(*arguments, **options))
+    )
+
+
+def test_what_a_handler_did_is_recorded_however_long_another_process_holds_the_write_lock(path, writer, monkeypatch):
+    hurry(monkeypatch)
+    with Queue(path, busy_timeout=0.01) as queue:
+        queue.enqueue("x")
+        told, let_go = [], []
+
+        def handler(item):
+            let_go.append(writer())
+            return "result"
+
+        def on_error(error, item, phase):
+            told.append(phase)
+            if len(told) == 12:
+                let_go[0]()
+
+        assert queue.drain(handler, on_error=on_error) == DrainReport(done=1)
+        assert (queue.get(1).result, queue.get(1).attempt, set(told)) == ("result", 1, {"finish"})
+
+
 def test_a_drain_gives_up_on_a_store_that_stays_busy_and_work_does_not(path, writer, background, monkeypatch, until):
-    few = drain.Shift.pauses
-
-    def quicker(self):
-        return (pause / 50 for pause in few(self))
-
-    monkeypatch.setattr(drain.Shift, "pauses", quicker)
+    hurry(monkeypatch)
     with Queue(path, busy_timeout=0.01) as queue:
         queue.enqueue("x")
         let_go = writer()

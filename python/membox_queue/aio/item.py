@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ class AsyncItem(Generic[C_co]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._run(self._item.__exit__, kind, error, None)
+        task = asyncio.current_task()
+        await self._run(self._item._leave, error, task is not None and task.cancelling() > 0)
 
     def __repr__(self) -> str:
         return repr(self._item)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from membox_queue.aio.item import AsyncItem, plain
 from membox_queue.aio.threads import Threads
 from membox_queue.aio.waiting import outlast
-from membox_queue.drain import LONG_SLICE, SLICE, DrainReport, Shift, is_failure
+from membox_queue.drain import LONG_SLICE, SLICE, DrainReport, Shift
 from membox_queue.errors import SimulatedCrash
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Loop:
             try:
                 answer = await self.carry_out(request)
                 resume = life.send
-            except (Exception, SystemExit) as error:
+            except Exception as error:
                 answer, resume = error, life.throw
 
     async def carry_out(self, request: tuple[Any, ...]) -> Any:
@@ -130,31 +130,23 @@ class Loop:
 
     async def handle(self, handler: Handler, argument: Any) -> tuple[BaseException | None, Any]:
         """Call a handler: one that is to be awaited in the event loop, a plain one in a thread."""
+        if self.shift.is_async:
+            call = called(handler, self.wrapped(argument))
+        else:
+            # When we are cancelled the thread goes on by itself; its item is given back, what it says is refused.
+            raised, result = await self.threads.call(outcome_of, handler, argument)
+            if not inspect.isawaitable(result):
+                return raised, result
+            call = called(lambda result: result, result)
+        # A task of its own: what it sets in context variables, and whom it cancels, is not the slot's.
         try:
-            if self.shift.is_async:
-                call = called(handler, self.wrapped(argument))
-            else:
-                # When we are cancelled the thread goes on by itself; its item is given back, what it says is refused.
-                raised, result = await self.threads.call(outcome_of, handler, argument)
-                if not inspect.isawaitable(result):
-                    return raised, result
-                call = called(lambda result: result, result)
-            # A task of its own: what it sets in context variables, and whom it cancels, is not the slot's.
-            leaving, result = await asyncio.create_task(call)
-            if leaving is not None:
-                raise leaving
-            return None, result
+            raised, result = await asyncio.create_task(call)
         except asyncio.CancelledError as error:
-            slot = asyncio.current_task()
-            if slot is None or slot.cancelling() > 0:
-                raise
-            failure = RuntimeError("the handler let a cancellation through that was not meant for it")
-            failure.__cause__ = error
-            return failure, None
-        except BaseException as error:
-            if not is_failure(error):
-                raise
-            return error, None
+            raised, result = error, None
+        if raised is None:
+            return None, result
+        slot = asyncio.current_task()
+        return raised, slot is not None and slot.cancelling() > 0
 
     def in_thread(self, handler: Handler) -> Handler:
         """What calls a plain handler, with plain items, in a thread, where all around it is awaited."""
@@ -193,21 +185,20 @@ def outcome_of(handler: Handler, argument: Any) -> tuple[BaseException | None, A
     try:
         return None, handler(argument)
     except BaseException as error:
-        if not is_failure(error):
-            raise
         return error, None
 
 
-async def called(handler: Handler, argument: Any) -> tuple[SystemExit | None, Any]:
+async def called(handler: Handler, argument: Any) -> tuple[BaseException | None, Any]:
     """Call a handler, and await what it returns if that is to be awaited.
 
-    A SystemExit is told as a value: a task that lets one through ends the event loop before anything is recorded.
+    What it raises is told as a value: a SystemExit would end the event loop before anything is recorded, and a
+    GeneratorExit would close whoever awaits it.
     """
     try:
         result = handler(argument)
         return None, await result if inspect.isawaitable(result) else result
-    except SystemExit as leaving:
-        return leaving, None
+    except BaseException as error:
+        return error, None
 
 
 async def until_ended(running: set[asyncio.Task[Any]], end: asyncio.Event, limit: float | None) -> None:
