@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -88,6 +90,52 @@ def test_a_release_that_was_busy_can_be_repeated(hasty, own) -> None:
     own.execute("ROLLBACK")
     assert hasty.release_worker_lease()
     assert not hasty.worker_is_alive()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_call_inside_ones_own_transaction_warns_after_a_second_and_names_the_cause(
+    path, own, caplog, until, threads
+) -> None:
+    with Queue(path) as queue, ThreadPoolExecutor() as pool:
+        own.execute("BEGIN IMMEDIATE")
+        calls = [pool.submit(queue.enqueue, "x") for _ in range(threads)]
+        warned = until(lambda: [record for record in caplog.records if "this very process" in record.message])
+        assert {(record.name, record.levelname) for record in warned} == {("membox_queue", "WARNING")}
+        assert str(path) in warned[0].message
+        own.execute("ROLLBACK")
+        assert sorted(call.result(30) for call in calls) == [1, 2, 3][:threads]
+        assert len([record for record in caplog.records if "this very process" in record.message]) <= threads
+
+
+def test_a_call_that_waits_for_another_process_does_not_warn(path, writer, caplog) -> None:
+    with Queue(path, busy_timeout=1.2) as queue:
+        let_go = writer()
+        with pytest.raises(QueueBusyError):
+            queue.enqueue("x")
+        let_go()
+    assert not caplog.records
+
+
+def test_a_warning_whose_handler_calls_the_queue_does_not_warn_again(path, own, caplog) -> None:
+    calls = []
+
+    class Enqueues(logging.Handler):
+        def emit(self, record):
+            calls.append(record)
+            with contextlib.suppress(QueueBusyError):
+                queue.enqueue(record.getMessage())
+
+    handler = Enqueues()
+    logging.getLogger("membox_queue").addHandler(handler)
+    try:
+        with Queue(path, busy_timeout=1.2) as queue:
+            own.execute("BEGIN IMMEDIATE")
+            with pytest.raises(QueueBusyError, match="this very process"):
+                queue.enqueue("x")
+            own.execute("ROLLBACK")
+    finally:
+        logging.getLogger("membox_queue").removeHandler(handler)
+    assert len(calls) == 1
 
 
 class Transaction:

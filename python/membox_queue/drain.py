@@ -124,6 +124,8 @@ class Shift:
         self.unrecorded: set[_native.Item | None] = set()
         self.was_stopped = False
         self.has_ended = False
+        # What came of it, for a loop that runs in a thread of its own.
+        self.outcome: DrainReport | BaseException | None = None
 
     def begin(self) -> bool:
         """Take the worker lease if that is the plan; False when another live worker holds it."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import logging
+import math
+import os
 import secrets
 import types
 from datetime import date
@@ -11,12 +14,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from membox_queue import _native, worker
 from membox_queue.drain import Shift, run
-from membox_queue.errors import QueueError
+from membox_queue.errors import PayloadTooLargeError, QueueError
 from membox_queue.plan import Plan
 
 if TYPE_CHECKING:
     import builtins
-    import os
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
     from types import TracebackType
@@ -37,6 +39,11 @@ else:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+logger = logging.getLogger("membox_queue")
+
+READ_AT_ONCE = 1 << 20
+"""Bytes of a file that are read in one go."""
 
 
 class Queue(_native.Queue[T]):
@@ -111,10 +118,10 @@ class Queue(_native.Queue[T]):
         the resolved path, `project` the name of the enclosing git repository (else of the directory), and `doc_date`
         the day the file was last changed. Other options are those of `enqueue`.
 
-        Raises FileNotFoundError when there is no such file and ValueError when it is not UTF-8; nothing is written
-        then.
+        Raises FileNotFoundError when there is no such file, PayloadTooLargeError when it is larger than `max_bytes`,
+        before it is read, and ValueError when it is not UTF-8; nothing is written then.
         """
-        found = document(path)
+        found = document(path, self.options["max_bytes"])
         given = {"project": project, "source_path": source_path, "doc_date": doc_date}
         found |= {name: value for name, value in given.items() if value is not None}
         return self.enqueue(**found, **options)
@@ -287,11 +294,18 @@ class Queue(_native.Queue[T]):
         )
 
     def close(self) -> None:
-        """End this object's use of the file, and that of the queues its handlers have for themselves."""
+        """End this object's use of the file, and that of the queues its handlers have for themselves.
+
+        A worker lease or a lock that cannot be given back, because nothing can be written, is logged and not renewed
+        any more.
+        """
         for handler in self._handlers.values():
             if handler.queue is not self:
                 handler.queue.close()
-        super().close()
+        try:
+            super().close()
+        except QueueError as error:
+            logger.warning("membox_queue could not give back what the queue %r held: %s", self.name, error)
 
     def spawn_worker(
         self,
@@ -369,12 +383,7 @@ class Queue(_native.Queue[T]):
     def __exit__(
         self, kind: builtins.type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
     ) -> None:
-        try:
-            self.close()
-        except QueueError as failure:
-            if error is None:
-                raise
-            error.add_note(f"membox_queue could not close cleanly: {failure}")
+        self.close()
 
     def __reduce__(self) -> tuple[Callable[..., Queue[Any]], tuple[Any, ...]]:
         if self.path is None:
@@ -394,15 +403,31 @@ def new_key(prefix: str) -> str:
     return f"{prefix}_{secrets.token_hex(8)}"
 
 
-def document(path: str | os.PathLike[str]) -> dict[str, Any]:
+def document(path: str | os.PathLike[str], limit: float = math.inf) -> dict[str, Any]:
     """What a text file says about itself: content, source_path, project and doc_date, by the names of `enqueue`."""
     file = Path(path).resolve(strict=True)
     try:
-        content = file.read_bytes().decode("utf-8")
+        content = read_within(file, limit).decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"{file} is not UTF-8 text ({error}); enqueue its bytes instead") from error
     day = date.fromtimestamp(file.stat().st_mtime)
     return {"content": content, "source_path": file, "project": _project_of(file), "doc_date": day}
+
+
+def read_within(file: Path, limit: float) -> bytes:
+    """What a file holds. One that is larger than the limit is refused by its size; a device or a pipe tells none."""
+    with file.open("rb") as opened:
+        size = os.fstat(opened.fileno()).st_size
+        content = bytearray()
+        while size <= limit and len(content) <= limit:
+            # The file may grow meanwhile, and one without end is not read to its end.
+            chunk = opened.read(int(min(limit + 1 - len(content), READ_AT_ONCE)))
+            if not chunk:
+                return bytes(content)
+            content += chunk
+    many = f"{size}" if size > limit else f"more than {limit}"
+    advice = "store large bodies elsewhere and keep a reference, or raise max_bytes"
+    raise PayloadTooLargeError(f"{file} has {many} bytes, the limit is {limit}; {advice}")
 
 
 def inherited(options: Mapping[str, Any]) -> dict[str, Any]:

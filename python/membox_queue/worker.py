@@ -76,7 +76,7 @@ class Worker:
         self.lock = threading.Lock()
         self.shift: Shift | None = None
         self.thread: threading.Thread | None = None
-        self.outcome: DrainReport | BaseException | None = None
+        self.in_thread: Shift | None = None
 
     def run(self) -> DrainReport:
         """Serve until stopped by `stop`, SIGTERM or SIGINT; say what was done."""
@@ -87,26 +87,40 @@ class Worker:
         return self._serve(self._begin(dataclasses.replace(self.plan, stays=False)))
 
     def start(self) -> None:
-        """Serve in a thread of its own; does nothing if it does already.
+        """Serve in a thread of its own; does nothing if it does already. One that is stopping is started again.
 
-        Raises what keeps it from serving, and what ended it before, if `stop` has not.
+        Raises what keeps it from serving, and what ended it before, if `stop` has not. A handler cannot start its own
+        worker again while that is stopping: RuntimeError.
         """
+        while (shift := self._start_unless_alive()) is None:
+            with self.lock:
+                ending, thread = self.in_thread, self.thread
+                is_serving = self.shift is ending
+            if ending is None or thread is None:
+                continue
+            if is_serving and not ending.stop_asked and not ending.has_ended:
+                return
+            if threading.get_ident() in ending.threads:
+                raise RuntimeError("a handler cannot start its worker: it is stopping, and waits for the handler")
+            if not self._has_ended(thread, ending):
+                raise RuntimeError("the worker cannot be started: the interpreter exits, and it has not ended yet")
+        shift.begun.wait()
+        if shift.stopping is None and isinstance(shift.outcome, BaseException):
+            self.stop()
+
+    def _start_unless_alive(self) -> Shift | None:
         with self.lock:
             if self.thread is not None and self.thread.is_alive():
-                if self.shift is not None:
-                    return
-                # Its loop has ended, and it closes its queues.
-                self.thread.join()
-            self.thread = None
-            outcome, self.outcome = self.outcome, None
-            if isinstance(outcome, BaseException):
+                return None
+            ended, self.thread, self.in_thread = self.in_thread, None, None
+            # A report is left to the `stop` that asked for it.
+            if ended is not None and isinstance(ended.outcome, BaseException):
+                outcome, ended.outcome = ended.outcome, None
                 raise outcome
-            shift = self._begin_locked(self.plan)
+            shift = self.in_thread = self._begin_locked(self.plan)
             self.thread = threading.Thread(target=self._keep, args=(shift,), name="membox-queue-worker", daemon=True)
             self.thread.start()
-        shift.begun.wait()
-        if shift.stopping is None and isinstance(self.outcome, BaseException):
-            self.stop()
+            return shift
 
     def stop(self) -> DrainReport | None:
         """Claim no more, let what runs end within the grace, and say what was done; None if it was not started.
@@ -115,16 +129,17 @@ class Worker:
         returns the report itself. Afterwards it may be started again. What ended it before, if anything, is raised.
         """
         with self.lock:
-            shift, thread = self.shift, self.thread
-        if shift is not None:
-            shift.stop()
-        if thread is None or (shift is not None and threading.get_ident() in shift.threads):
+            running, shift, thread = self.shift, self.in_thread, self.thread
+        if running is not None:
+            running.stop()
+        if thread is None or shift is None or (running is not None and threading.get_ident() in running.threads):
             return None
         if not self._has_ended(thread, shift):
-            return None if shift is None else shift.report()
+            return shift.report()
         with self.lock:
-            self.thread = None
-            outcome, self.outcome = self.outcome, None
+            if self.thread is thread:
+                self.thread = self.in_thread = None
+            outcome, shift.outcome = shift.outcome, None
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
@@ -136,11 +151,11 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def _has_ended(self, thread: threading.Thread, shift: Shift | None) -> bool:
+    def _has_ended(self, thread: threading.Thread, shift: Shift) -> bool:
         """Wait for the end. While the interpreter exits, nobody else may be there to see to the grace."""
         while thread.is_alive() and not leaving.has_begun.is_set():
             thread.join(SLICE)
-        deadline = time.monotonic() + (shift.plan.patience if shift is not None else 0.0)
+        deadline = time.monotonic() + shift.plan.patience
         while thread.is_alive() and time.monotonic() < deadline:
             thread.join(SLICE / 10)
         return not thread.is_alive()
@@ -176,9 +191,9 @@ class Worker:
     def _keep(self, shift: Shift) -> None:
         try:
             # A handler that never returns must not keep `stop` from doing so.
-            self.outcome = self._serve(shift, in_threads=True)
+            shift.outcome = self._serve(shift, in_threads=True)
         except BaseException as error:
-            self.outcome = error
+            shift.outcome = error
         finally:
             shift.begun.set()
 

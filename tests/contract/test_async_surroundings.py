@@ -389,6 +389,30 @@ def test_what_ends_a_claim_is_carried_out_although_it_is_cancelled(path, queue, 
     assert queue.get(1).status == "done"
 
 
+def test_a_relative_path_means_the_same_file_wherever_the_program_goes_before_the_first_await(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here" / "link.db").symlink_to("memory.db")
+    expected = tmp_path / "here" / "memory.db"
+
+    async def main():
+        monkeypatch.chdir(tmp_path / "here")
+        for name in ("memory.db", "link.db"):
+            aqueue = AsyncQueue(name)
+            monkeypatch.chdir(tmp_path / "there")
+            assert aqueue.path == expected
+            await aqueue.enqueue("x")
+            assert aqueue.path == expected
+            assert pickle.loads(pickle.dumps(aqueue)).path == expected
+            await aqueue.close()
+            monkeypatch.chdir(tmp_path / "here")
+
+    asyncio.run(main())
+    assert os.listdir(tmp_path / "there") == []
+    with Queue(expected) as queue:
+        assert queue.pending() == 2
+
+
 def test_its_name_is_told_and_it_can_be_sent_to_another_process(path):
     queue = AsyncQueue(path, "emails", max_retries=7)
     assert repr(queue) == f"<AsyncQueue 'emails' in {os.fspath(path)!r}>"

@@ -1,10 +1,11 @@
 """close: the end of an object's use of the file."""
 
+import contextlib
 import os
 import threading
 
 import pytest
-from membox_queue import Queue, QueueClosedError
+from membox_queue import Queue, QueueClosedError, StorageError
 
 VERBS = {
     "enqueue": lambda queue, item: queue.enqueue("x"),
@@ -87,3 +88,26 @@ def test_closing_gives_the_worker_lease_back(queue, path):
         assert other.acquire_worker_lease()
         assert queue.worker_is_alive()
     assert not queue.worker_is_alive()
+
+
+def test_closing_after_the_file_vanished_with_a_lease_and_a_lock_held_is_logged_and_does_not_raise(path, caplog):
+    queue = Queue(path)
+    assert queue.acquire_worker_lease()
+    with contextlib.suppress(StorageError), queue.lock("nightly"):
+        for file in path.parent.iterdir():
+            file.unlink()
+        queue.close()
+    assert queue.closed
+    assert "removed or replaced" in caplog.text
+
+
+def test_a_lease_that_could_not_be_given_back_is_not_live_after_closing(path, writer, caplog):
+    queue = Queue(path, busy_timeout=0.01)
+    assert queue.acquire_worker_lease()
+    let_go = writer()
+    queue.close()
+    assert "could not give back" in caplog.text
+    let_go()
+    with Queue(path) as other:
+        assert not other.worker_is_alive()
+        assert other.acquire_worker_lease()

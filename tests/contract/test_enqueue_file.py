@@ -1,10 +1,13 @@
 """enqueue_file: the text of a file, with what the file says about itself."""
 
+import asyncio
 import os
 import time
 from datetime import date
+from pathlib import Path
 
 import pytest
+from membox_queue import AsyncQueue, PayloadTooLargeError, Queue
 
 
 @pytest.fixture
@@ -57,6 +60,77 @@ def test_a_missing_file_is_reported_and_nothing_is_written(queue, tmp_path):
     with pytest.raises(FileNotFoundError):
         queue.enqueue_file(tmp_path / "nowhere.md")
     assert queue.pending() == 0
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """How many bytes were read from files."""
+    lengths = []
+    open_file = Path.open
+
+    class Counting:
+        def __init__(self, file):
+            self.file = file
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self.file.close()
+
+        def fileno(self):
+            return self.file.fileno()
+
+        def read(self, size=-1):
+            assert size >= 0, "it would read whatever there is"
+            lengths.append(len(found := self.file.read(size)))
+            return found
+
+    def counting(file, mode):
+        opened = open_file(file, mode)
+        return opened if file.suffix == ".py" else Counting(opened)
+
+    monkeypatch.setattr(Path, "open", counting)
+    return lengths
+
+
+def test_a_file_larger_than_the_limit_is_refused_before_it_is_read(path, note, reads):
+    with Queue(path, max_bytes=100) as queue:
+        os.truncate(note, 3 << 30)
+        with pytest.raises(PayloadTooLargeError, match="has 3221225472 bytes, the limit is 100"):
+            queue.enqueue_file(note)
+        assert (reads, queue.pending()) == ([], 0)
+
+
+def test_what_tells_no_size_is_read_no_further_than_the_limit(path, reads):
+    with Queue(path, max_bytes=100) as queue:
+        with pytest.raises(PayloadTooLargeError, match="more than 100 bytes"):
+            queue.enqueue_file("/dev/zero")
+        assert (sum(reads), queue.pending()) == (101, 0)
+
+
+def test_a_file_exactly_as_large_as_the_limit_is_taken(path, note):
+    with Queue(path, max_bytes=100) as queue:
+        note.write_text("x" * 100)
+        assert queue.get(queue.enqueue_file(note)).content == "x" * 100
+
+
+def test_the_limit_is_that_of_the_file_if_another_process_has_configured_one(queue, path, note, reads):
+    with Queue(path) as other:
+        other.configure(max_bytes=5)
+    with pytest.raises(PayloadTooLargeError):
+        queue.enqueue_file(note)
+    assert reads == []
+
+
+def test_a_large_file_is_refused_in_asyncio_too(path, note, reads):
+    async def main():
+        async with AsyncQueue(path, max_bytes=5) as aqueue:
+            with pytest.raises(PayloadTooLargeError):
+                await aqueue.enqueue_file(note)
+
+    asyncio.run(main())
+    assert reads == []
 
 
 def test_a_file_that_is_not_text_is_refused_with_advice(queue, note):

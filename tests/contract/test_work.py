@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from membox_queue import (
+    DiskFullError,
     DrainReport,
     GiveUp,
     LoopEvent,
@@ -569,6 +570,27 @@ def test_a_drain_gives_up_on_a_store_that_stays_busy_and_work_does_not(path, wri
         assert ended(queue, future).done == 1
 
 
+def test_a_drain_that_ended_because_it_could_not_record_leaves_no_live_lease(path, membox_faults, writer, monkeypatch):
+    hurry(monkeypatch)
+    with Queue(path, busy_timeout=0.01) as queue, Queue(path) as other:
+        queue.enqueue("x")
+        let_go = []
+        membox_faults.disk_full("finish", times=1000)
+
+        def on_error(error, item, phase):
+            # From now on nothing can be written at all.
+            if not let_go:
+                let_go.append(writer())
+
+        with pytest.raises(DiskFullError):
+            queue.drain(nothing, on_error=on_error)
+        assert not queue.worker_is_alive()
+        assert not other.worker_is_alive()
+        let_go[0]()
+        membox_faults.disarm()
+        assert not queue.drain(nothing).refused
+
+
 def test_a_drain_that_cannot_bring_failed_items_back_leaves_no_lease_behind(path):
     class Broken(Queue):
         def retry_failed(self, *arguments, **options):
@@ -792,6 +814,41 @@ class TestWorker:
             free.set()
             started.result(30)
         until(lambda: ingest.counts()["done"] == 2)
+
+    def test_a_start_while_it_stops_starts_it_again(self, queues, worker, until):
+        ingest = queues[0]
+        began, free = threading.Event(), threading.Event()
+
+        def handler(item):
+            began.set()
+            assert free.wait(30)
+
+        one = worker({"ingest": handler})
+        one.start()
+        ingest.enqueue(1)
+        assert began.wait(30)
+        first = one.shift
+        with ThreadPoolExecutor() as threads:
+            stopped = threads.submit(one.stop)
+            until(lambda: first.stop_asked)
+            started = threads.submit(one.start)
+            free.set()
+            started.result(30)
+            assert stopped.result(30) == DrainReport(done=1, stopped=True)
+        assert ingest.wait(ingest.enqueue(2), 30).status == "done"
+        assert one.stop() == DrainReport(done=1, stopped=True)
+
+    @pytest.mark.parametrize("concurrency", [1, 2])
+    def test_a_handler_cannot_start_it_again_while_it_stops(self, queues, worker, concurrency):
+        ingest = queues[0]
+
+        def handler(item):
+            one.stop()
+            one.start()
+
+        one = worker({"ingest": handler}, concurrency=concurrency)
+        one.start()
+        assert "it is stopping" in ingest.wait(ingest.enqueue(1), 30).error
 
     def test_what_ended_it_is_raised_by_a_start_that_comes_before_stop(self, queues, worker, until):
         def handler(item):

@@ -118,7 +118,8 @@ class AsyncQueue(Generic[C]):
     ) -> None:
         type = type_in_brackets(self.__class__) if type is None else type
         self._shape = shape_of(type)
-        self._path = path
+        # As a queue does: where the program goes before the first await does not matter.
+        self._path = path = resolved(path)
         self._options = options
         self.name = name
         self._open: Callable[[], Queue[C]] = functools.partial(Queue, path, name, type=type, **options)
@@ -585,6 +586,14 @@ class AsyncQueue(Generic[C]):
         finally:
             self._loops.discard(loop)
             loop.end()
+
+
+def resolved(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """The file that a path leads to now. What leads to none is left to the opening, which says why."""
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not text or text == ":memory:" or text[:5].lower() == "file:" or not os.path.isdir(os.path.dirname(text) or "."):
+        return path
+    return os.path.realpath(text)
 
 
 def give_back(queue: Queue[Any], items: list[_native.Item[Any]]) -> None:
