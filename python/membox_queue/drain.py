@@ -265,12 +265,14 @@ class Shift:
             self.complain(failure, items[0], "handler")
             return ("call", crew.failed, (slot, items, failure))
 
+        step: Step
         try:
-            return (yield from self.insist("finish", items[0], ("call", crew.done, (slot, results)), held_up))
+            step = yield from self.insist("finish", items[0], ("call", crew.done, (slot, results)), held_up)
         except (TypeError, ValueError, PayloadTooLargeError) as error:
             logger.warning("the result of item %d is not stored: %s", items[0].id, error)
             request = ("call", crew.done, (slot, [None] * len(items)))
-            return (yield from self.insist("finish", items[0], request, held_up))
+            step = yield from self.insist("finish", items[0], request, held_up)
+        return step
 
     def record_failure(
         self, slot: int, items: list[_native.Item], raised: BaseException
@@ -307,7 +309,8 @@ class Shift:
         """
         if issubclass(type(raised), RetryLater | GiveUp):
             asked = "put off" if issubclass(type(raised), RetryLater) else "given up"
-            cause = BaseException.__cause__.__get__(raised)  # type: ignore[attr-defined]
+            # As the class defines it: what a subclass made of the attribute may raise.
+            cause = vars(BaseException)["__cause__"].__get__(raised)
             log(logging.INFO, cause, "item %d %s: %s", item.id, asked, raised)
             return
         is_told = self.plan.on_error is not None or self.tell

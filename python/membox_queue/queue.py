@@ -178,8 +178,10 @@ class Queue(_native.Queue[T]):
         `grace` seconds to end, what is left then is given back uncounted, and the report says `stopped`. A second
         signal leaves at once, with everything given back. KeyboardInterrupt raised by a handler gives the item back
         uncounted and propagates; so does SystemExit, but it is counted as a lost claim is, so that an item whose
-        handler always leaves the program comes to rest as failed. Whatever else it raises fails the item, also what is
-        no `Exception`. A store that is busy or full is tried again for some seconds.
+        handler always leaves the program ends as failed. Whatever else it raises fails the item, including what is
+        no `Exception`. A store that is busy or full is tried again for some seconds; what came of an item is recorded
+        as soon as other writers let it, however long they take. An item whose handler left a write transaction of its
+        own open fails with that reason.
 
         A single slot in another thread than the main one returns only when its handler does, though its item has been
         given back. While the interpreter exits (`atexit`), a drain works with one slot.
