@@ -186,6 +186,39 @@ def test_a_handler_that_leaves_its_transaction_open_fails_its_item_and_the_loop_
     assert sum("this very process" in message for message in warnings) == 1
 
 
+@pytest.mark.parametrize("end", ["raises", "raises from", "exits", "leaves a cycle"])
+def test_a_connection_that_only_a_handler_knows_does_not_keep_the_loop_from_recording(path, hasty, end) -> None:
+    hasty.enqueue_many(["x", "y"])
+
+    def write(connection):
+        connection.execute("BEGIN IMMEDIATE")
+        raise ValueError("bad document")
+
+    def handler(item):
+        if item.content == "y":
+            return
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        if end == "leaves a cycle":
+            connection.execute("BEGIN IMMEDIATE")
+            cycle = [connection]
+            cycle.append(cycle)
+            return
+        try:
+            write(connection)
+        except ValueError as error:
+            if end == "exits":
+                raise SystemExit(3) from error
+            if end == "raises from":
+                raise LookupError("worse") from error
+            raise
+
+    with contextlib.suppress(SystemExit):
+        hasty.drain(handler)
+    assert (hasty.get(1).retries, hasty.get(1).attempt) == (1, 1)
+    assert hasty.drain(lambda item: None, retry_failed=True).failed == 0
+    assert hasty.get(2).status == "done"
+
+
 def test_a_handler_that_raises_and_leaves_its_transaction_open_fails_with_what_it_raised(hasty, own) -> None:
     hasty.enqueue_many(["x", "y"])
     transaction = Transaction(own)

@@ -306,8 +306,8 @@ class Item(Generic[_T_co]):
 
     A claimed item is a context manager: leaving the block normally marks it done, an exception marks it failed and goes
     on its way, and the claim is renewed by a native thread for as long as the block runs. KeyboardInterrupt,
-    GeneratorExit and the cancellation of the task that runs the block release the item uncounted; SystemExit counts as a
-    lost claim does. When the claim has ended before, entering raises `StaleClaimError`; when it was lost meanwhile,
+    GeneratorExit and the cancellation of the task that runs the block release the item uncounted; SystemExit counts as
+    a lost claim does. When the claim has ended before, entering raises `StaleClaimError`; when it was lost meanwhile,
     leaving normally does. A block that called `mark_done` or another verb itself is left alone.
     """
 

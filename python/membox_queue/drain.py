@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import logging
 import threading
 import time
+import traceback
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -42,6 +44,8 @@ logger = logging.getLogger("membox_queue")
 
 TEND_EVERY = 60.0
 """Seconds between two looks after retention and the log."""
+OF_ANY = vars(BaseException)
+"""The attributes of an exception as its base class defines them: what a subclass makes of them may raise."""
 PLAIN = frozenset((dict, list, str, int, float, bool))
 """What most handlers return."""
 SLICE = 0.5
@@ -260,6 +264,7 @@ class Shift:
 
         def held_up() -> tuple[Any, ...]:
             """The handler's own writes are not committed, so its item is not done."""
+            let_go(None)
             failure = QueueBusyError(LEFT_OPEN)
             self.log_failure(items[0], failure)
             self.complain(failure, items[0], "handler")
@@ -280,6 +285,8 @@ class Shift:
         """Record what the handler raised and claim the next, in one transaction."""
         self.log_failure(items[0], raised)
         self.complain(raised, items[0], "handler")
+        if self.working.held_up_by_this_process:
+            let_go(raised)
         try:
             step: Step = yield from self.store("finish", items[0], self.working.failed, slot, items, raised)
             return step
@@ -297,6 +304,8 @@ class Shift:
         self.working.stop()
         log(logging.WARNING, leaving, "the handler of item %d left the program", items[0].id)
         self.complain(leaving, items[0], "handler")
+        if self.working.held_up_by_this_process:
+            let_go(leaving)
         try:
             yield from self.store("finish", items[0], self.working.failed, slot, items, leaving)
         except QueueError as failure:
@@ -309,8 +318,7 @@ class Shift:
         """
         if issubclass(type(raised), RetryLater | GiveUp):
             asked = "put off" if issubclass(type(raised), RetryLater) else "given up"
-            # As the class defines it: what a subclass made of the attribute may raise.
-            cause = vars(BaseException)["__cause__"].__get__(raised)
+            cause = OF_ANY["__cause__"].__get__(raised)
             log(logging.INFO, cause, "item %d %s: %s", item.id, asked, raised)
             return
         is_told = self.plan.on_error is not None or self.tell
@@ -423,6 +431,22 @@ def log(level: int, error: BaseException | None, message: str, *arguments: Any) 
             raise
         plain = [each if type(each) in (int, str) else type(each).__name__ for each in arguments]
         logger.log(level, message, *plain)
+
+
+def let_go(raised: BaseException | None) -> None:
+    """Let go of what a handler left behind: a connection that only its frames, or a cycle, keep open.
+
+    While that has an open transaction nothing can be recorded, and a traceback keeps the frames for as long as the
+    exception is needed.
+    """
+    chain, known = [raised], set[int]()
+    while chain:
+        error = chain.pop()
+        if error is not None and id(error) not in known:
+            known.add(id(error))
+            traceback.clear_frames(OF_ANY["__traceback__"].__get__(error))
+            chain += [OF_ANY["__cause__"].__get__(error), OF_ANY["__context__"].__get__(error)]
+    gc.collect()
 
 
 def losses(items: Sequence[_native.Item], settled: Sequence[str]) -> list[tuple[_native.Item, StaleClaimError]]:
