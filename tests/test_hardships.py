@@ -183,7 +183,8 @@ def test_a_handler_that_leaves_its_transaction_open_fails_its_item_and_the_loop_
     assert "left a write transaction open" in hasty.get(1).error
     assert (hasty.get(1).retries, hasty.get(1).attempt, hasty.get(1).result) == (1, 1, None)
     warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
-    assert sum("this very process" in message for message in warnings) == 1
+    # Once, although it was tried often; another slot may tell of its own claim.
+    assert sum("could not finish" in message and "this very process" in message for message in warnings) == 1
 
 
 @pytest.mark.parametrize("end", ["raises", "raises from", "exits", "leaves a cycle"])
