@@ -14,7 +14,6 @@ mod retry;
 mod schedule;
 mod settings;
 mod signals;
-
 mod warnings;
 mod watcher;
 
