@@ -380,6 +380,7 @@ def test_a_live_lease_of_another_process_is_refused(store):
         (os.getpid() + 1, socket.gethostname(), False),
         (str(os.getpid()), socket.gethostname(), False),
     ],
+    ids=["ours", "another host", "another process", "a pid as text"],
 )
 def test_a_lease_is_ours_by_process_and_host(store, pid, hostname, is_mine):
     put_lease(store, pid=pid, hostname=hostname)
