@@ -58,6 +58,13 @@ pub enum Error {
     #[error("{}: the file exists already, and is not written over; choose another name or remove it", .0.display())]
     ExistingFile(PathBuf),
 
+    /// A file that SQLite would read together with a new database.
+    #[error(
+        "{}: left by an earlier file of that name, and SQLite would read it as a part of the copy; move it away or choose another name",
+        .0.display()
+    )]
+    LeftBeside(PathBuf),
+
     #[error("{0}")]
     Storage(String),
 

@@ -680,10 +680,11 @@ class Queue(Generic[_T]):
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the whole file, the application's tables too, as it is at this moment; others go on writing meanwhile.
 
-        The copy is a file of its own that opens as a queue. It has its name only once it is whole and on disk.
+        The copy is a file of its own that opens as a queue, with the mode of the original. It has its name only once it
+        is whole and on disk; until then it is `<path>.<random>.partial`. Of two backups to one name one succeeds.
 
-        Raises `FileExistsError` when there is a file of that name, and `FileNotFoundError` when its directory is
-        missing.
+        Raises `FileExistsError` when there is a file of that name, or a `-wal`, `-shm` or `-journal` that an earlier one
+        left, and `FileNotFoundError` when its directory is missing.
         """
     def check(self, *, thorough: bool = True) -> dict[str, Any]:
         """How the file and the queue fare. A thorough look reads the whole file.

@@ -19,7 +19,7 @@ impl From<Error> for PyErr {
             Error::TooLarge { .. } => "PayloadTooLargeError",
             Error::SchemaVersion { .. } => "SchemaVersionError",
             Error::MissingDirectory(_) => "MissingDirectoryError",
-            Error::ExistingFile(_) => "ExistingFileError",
+            Error::ExistingFile(_) | Error::LeftBeside(_) => "ExistingFileError",
             Error::Storage(_) | Error::Io(_) => "StorageError",
             Error::DiskFull(_) => "DiskFullError",
             Error::ReadOnly(_) => "ReadOnlyError",

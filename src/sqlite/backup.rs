@@ -1,7 +1,10 @@
 //! A copy of the whole file as it is at one moment, taken while others go on writing.
 
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
@@ -11,31 +14,48 @@ use crate::error::{Error, Result};
 
 /// Pages copied between two looks at signals.
 const PAGES_AT_A_TIME: i32 = 1024;
+/// SQLite reads these with the database of that name, whatever database they were made for.
+const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+/// A partial copy that was not written to for so long belongs to a backup that was killed.
+const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Database {
-    /// Copies the file to one that does not exist yet. It has its name only once it is whole: a process that dies in
-    /// between leaves a file that ends in `.partial`, which the next backup of that name replaces.
+    /// Copies the file to one that does not exist yet, with the same mode. The copy has its name only once it is whole:
+    /// a process that dies in between leaves a `<target>.<random>.partial`, which a later backup to that name removes.
     pub fn backup(&self, target: &Path, wait: Wait) -> Result<()> {
         let Place::File(target) = Place::resolve(target)? else {
             return Err(Error::Invalid("a backup is a file; give the path of one that does not exist yet".into()));
         };
-        if target.symlink_metadata().is_ok() {
-            return Err(Error::ExistingFile(target));
-        }
-        let partial = Partial::new(&target);
+        check_is_free(&target)?;
+        remove_abandoned(&target);
+        let partial = Partial::new(&target, self.place())?;
         self.read(|source| {
             // A reader of its own moment: however long it takes, what others commit meanwhile does not come in.
             let _snapshot = Snapshot::begin(source)?;
             copy(source, &partial.0, wait).map_err(|error| error.about(&target))
         })?;
+        check_is_free(&target)?;
         partial.become_whole(&target)
     }
 }
 
+/// Whether nothing is there that the copy would be written over, or read with.
+fn check_is_free(target: &Path) -> Result<()> {
+    if target.symlink_metadata().is_ok() {
+        return Err(Error::ExistingFile(target.to_owned()));
+    }
+    let beside = BESIDE.iter().map(|suffix| with_suffix(target, suffix));
+    match beside.into_iter().find(|file| file.symlink_metadata().is_ok()) {
+        Some(file) => Err(Error::LeftBeside(file)),
+        None => Ok(()),
+    }
+}
+
 fn copy(source: &Connection, path: &Path, wait: Wait) -> Result<()> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut copy = Connection::open_with_flags(path, flags)?;
-    copy.execute_batch("PRAGMA synchronous = FULL")?;
+    // A copy that is not finished is thrown away, so it needs no journal to be rolled back by.
+    copy.execute_batch("PRAGMA synchronous = FULL; PRAGMA journal_mode = OFF")?;
     let backup = Backup::new(source, &mut copy)?;
     loop {
         match backup.step(PAGES_AT_A_TIME)? {
@@ -74,42 +94,123 @@ impl Drop for Snapshot<'_> {
 struct Partial(PathBuf);
 
 impl Partial {
-    fn new(target: &Path) -> Self {
-        let mut name = target.to_owned().into_os_string();
-        name.push(".partial");
-        let partial = Self(name.into());
-        partial.remove();
-        partial
+    /// An empty file under a name of its own, so that two backups cannot meet; nobody may read it who may not read the
+    /// source.
+    fn new(target: &Path, source: &Place) -> Result<Self> {
+        let number =
+            getrandom::u64().map_err(|error| Error::Storage(format!("no random name for the copy: {error}")))?;
+        let name = with_suffix(target, &format!(".{number:016x}.partial"));
+        create(&name, source).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                Error::ReadOnly(format!("the directory of the copy cannot be written ({error}); check its permissions"))
+                    .about(target)
+            }
+            _ => Error::Storage(format!("the copy cannot be made: {error}")).about(target),
+        })?;
+        Ok(Self(name))
     }
 
     fn become_whole(self, target: &Path) -> Result<()> {
-        // A link, because a rename would write over a file that came meanwhile; not every file system has links.
-        match std::fs::hard_link(&self.0, target) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Error::ExistingFile(target.to_owned())),
-            Err(_) if target.exists() => Err(Error::ExistingFile(target.to_owned())),
-            Err(_) => std::fs::rename(&self.0, target)
-                .map_err(|error| Error::Storage(format!("the copy could not be given its name: {error}"))),
-        }?;
-        self.remove();
+        rename(&self.0, target).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => Error::ExistingFile(target.to_owned()),
+            _ => Error::Storage(format!("the copy could not be given its name: {error}")).about(target),
+        })?;
         sync_directory(target);
         Ok(())
-    }
-
-    fn remove(&self) {
-        for suffix in ["", "-journal", "-wal", "-shm"] {
-            let mut name = self.0.clone().into_os_string();
-            name.push(suffix);
-            // Most of them are not there.
-            let _ = std::fs::remove_file(PathBuf::from(name));
-        }
     }
 }
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        self.remove();
+        // Once it is whole there is none under this name.
+        let _ = std::fs::remove_file(&self.0);
     }
+}
+
+#[cfg(unix)]
+fn create(name: &Path, source: &Place) -> std::io::Result<File> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let mode = match source {
+        Place::File(path) => Some(std::fs::metadata(path)?.permissions().mode() & 0o777),
+        Place::Memory(_) => None,
+    };
+    let made = File::options().write(true).create_new(true).mode(mode.map_or(0o666, |_| 0o600)).open(name)?;
+    if let Some(mode) = mode {
+        made.set_permissions(std::fs::Permissions::from_mode(mode))?;
+    }
+    Ok(made)
+}
+
+#[cfg(not(unix))]
+fn create(name: &Path, _source: &Place) -> std::io::Result<File> {
+    File::options().write(true).create_new(true).open(name)
+}
+
+/// Gives a file another name that must be free.
+fn rename(from: &Path, to: &Path) -> std::io::Result<()> {
+    match rename_at_once(from, to) {
+        Err(error) if error.kind() == ErrorKind::Unsupported => {}
+        renamed => return renamed,
+    }
+    // In two steps: a process that dies between them leaves a file with two names.
+    match std::fs::hard_link(from, to) {
+        Ok(()) => std::fs::remove_file(from),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+        Err(_) if to.exists() => Err(ErrorKind::AlreadyExists.into()),
+        // A file system without links.
+        Err(_) => std::fs::rename(from, to),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn rename_at_once(from: &Path, to: &Path) -> std::io::Result<()> {
+    use std::os::unix::ffi::OsStrExt;
+    let name = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes()).map_err(std::io::Error::from);
+    let (from, to) = (name(from)?, name(to)?);
+    let flags = libc::RENAME_NOREPLACE;
+    // SAFETY: two NUL-terminated paths. By its number, because not every C library has a function for it.
+    let code = unsafe {
+        libc::syscall(libc::SYS_renameat2, libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), flags)
+    };
+    if code == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    match error.raw_os_error() {
+        // The file system, or the kernel, does not know it.
+        Some(libc::EINVAL | libc::ENOSYS) => Err(ErrorKind::Unsupported.into()),
+        _ => Err(error),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rename_at_once(_from: &Path, _to: &Path) -> std::io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+/// Removes what backups to this name left that were killed long ago. One that is at work writes all the time.
+fn remove_abandoned(target: &Path) {
+    let (Some(directory), Some(name)) = (target.parent(), target.file_name()) else { return };
+    // A directory that cannot be listed keeps what is in it; the backup goes on.
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let written = entry.metadata().and_then(|file| file.modified());
+        let is_old = || written.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > ABANDONED_AFTER));
+        if is_partial_of(name, &entry.file_name()) && is_old() {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_partial_of(target: &OsStr, name: &OsStr) -> bool {
+    let random = name.as_encoded_bytes().strip_prefix(target.as_encoded_bytes());
+    let random = random.and_then(|rest| rest.strip_prefix(b".")).and_then(|rest| rest.strip_suffix(b".partial"));
+    random.is_some_and(|random| random.len() == 16 && random.iter().all(u8::is_ascii_hexdigit))
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 /// The name must survive a power cut as the content does.
