@@ -6,7 +6,7 @@ import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
-from membox_queue.errors import DuplicateItemError, QueueFullError
+from membox_queue.errors import DuplicateItemError, QueueFullError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,18 +35,23 @@ def enqueue(
         try:
             if "free" in statements:
                 execute(*statements["free"])
-            return _new_id(execute(*statements["insert"]))
+            inserted = execute(*statements["insert"])
         except Exception:
             # Their transaction may have begun only now, and somebody may have enqueued the key since we looked.
             found = _found(execute, statements)
             if found is None:
                 raise
+        else:
+            id = _new_id(inserted)
+            _check_written(execute)
+            return id
     id, status = found
     if on_duplicate == "raise" or (on_duplicate == "replace" and status != "pending"):
         raise DuplicateItemError(f"an item with the key {key!r} exists already: {id}", id)
     if on_duplicate == "replace":
         sql, values = statements["replace"]
         execute(sql, [id, *values])
+        _check_written(execute)
     return id
 
 
@@ -103,6 +108,15 @@ def _new_id(cursor: Any) -> int:
     if hasattr(cursor, "lastrowid"):
         return int(cursor.lastrowid)
     return int(cursor.connection.last_insert_rowid())  # apsw
+
+
+def _check_written(execute: Runner) -> None:
+    """Refuse a write without effect: the id that it seems to have is another item's."""
+    if not execute("SELECT changes()", []).fetchone()[0]:
+        raise StorageError(
+            "the item was not written: a trigger of the application on ingest_queue ignored the change "
+            "(RAISE(IGNORE)), and nothing was stored; change the trigger or drop it"
+        )
 
 
 def _text(value: Any) -> str:

@@ -285,7 +285,7 @@ impl Queue {
         let worker = how.worker.as_deref().unwrap_or(&own_name);
         let grant = Grant { token, lease_ms, worker, batch, holder };
         let Some(mut item) = tx.claim(id, &grant)? else {
-            return Err(Error::disagreement(format_args!("item {id}")));
+            return Err(tx.without_effect(format_args!("the claim of item {id}")));
         };
         let damage = item.damage.take();
         let held = Held {

@@ -2,7 +2,7 @@
 
 use super::claim::Held;
 use super::{Queue, dice};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::faults::{self, Verb};
 use crate::outcome::{Ending, Settled, Verdict, decide, presentable};
 use crate::sqlite::{Claimed, Note, Tx};
@@ -94,7 +94,7 @@ impl Queue {
             let ending = Ending::Lost { worker: claim.worker.clone() };
             ended |= self.try_to_end(tx, claim, ending)?.is_some();
         }
-        if ended { Ok(()) } else { Err(Error::disagreement(format_args!("item {}", claims[0].fence.id))) }
+        if ended { Ok(()) } else { Err(tx.without_effect(format_args!("item {}", claims[0].fence.id))) }
     }
 
     /// Decides what becomes of a claim and records it, only if its receipt is still good; `None` if it is not. What was

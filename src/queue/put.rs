@@ -106,7 +106,7 @@ impl Queue {
         {
             return match key.on_duplicate {
                 OnDuplicate::Return => Ok(id),
-                OnDuplicate::Replace if status == "pending" && tx.replace(id, &row)? => Ok(id),
+                OnDuplicate::Replace if status == "pending" => tx.replace(id, &row).map(|()| id),
                 OnDuplicate::Raise | OnDuplicate::Replace => Err(Error::Duplicate { key: name, id }),
             };
         }

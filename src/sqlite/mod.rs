@@ -263,13 +263,55 @@ impl<'a> Tx<'a> {
         })?;
         // SQLite has its own copy now; of a large document one copy less is worth it.
         drop(row);
-        statement.raw_execute()?;
-        Ok(self.connection.last_insert_rowid())
+        match statement.raw_execute().map_err(|error| self.not_inserted(error))? {
+            0 => Err(self.without_effect("the new item")),
+            _ => Ok(self.connection.last_insert_rowid()),
+        }
     }
 
-    pub fn replace(&self, id: i64, row: &NewRow) -> Result<bool> {
+    /// Gives a pending item, which this very transaction has found, new content.
+    pub fn replace(&self, id: i64, row: &NewRow) -> Result<()> {
         let mut statement = self.connection.prepare_cached(statement!("replace"))?;
-        Ok(row.with_replacing_values(id, |values| statement.execute(values))? == 1)
+        match row.with_replacing_values(id, |values| statement.execute(values))? {
+            0 => Err(self.without_effect(format_args!("item {id}"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why a change of our table that nothing stood against has changed nothing.
+    pub fn without_effect(&self, what: impl std::fmt::Display) -> Error {
+        match self.foreign_triggers() {
+            Ok(names) if names.is_empty() => Error::disagreement(what),
+            Ok(names) => Error::Storage(format!(
+                "{what} was not written: a trigger of the application on ingest_queue ignored the change \
+                 (RAISE(IGNORE)), and nothing was stored; change the trigger or drop it: {}",
+                names.join(", ")
+            )),
+            Err(error) => error,
+        }
+    }
+
+    fn foreign_triggers(&self) -> Result<Vec<String>> {
+        let mut statement = self.connection.prepare(statement!("foreign_triggers"))?;
+        let names = statement.query_map([], |row| row.get(0))?;
+        Ok(names.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// SQLite calls it a full disk when it has no id to give.
+    fn not_inserted(&self, error: rusqlite::Error) -> Error {
+        let is_full = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
+        // Without AUTOINCREMENT there is no sqlite_sequence; then SQLite looks for an id that is free.
+        let are_used_up =
+            || self.connection.query_row(statement!("ids_used_up"), [], |row| row.get(0)).unwrap_or(false);
+        if is_full && are_used_up() {
+            return Error::Storage(
+                "the ids are used up: an item was given the largest there is, 9223372036854775807, and new ones are \
+                 larger than all before them; nothing was written. Delete that item, and set `seq` of ingest_queue in \
+                 sqlite_sequence to the largest id that is left"
+                    .into(),
+            );
+        }
+        error.into()
     }
 
     /// The item that has a key, and its status.
@@ -480,8 +522,11 @@ impl<'a> Tx<'a> {
 
     pub fn replay(&self, queue: &str, id: i64) -> Result<Option<i64>> {
         let mut statement = self.connection.prepare_cached(statement!("replay"))?;
-        let made = statement.execute(params![id, queue, self.now_text()])? == 1;
-        Ok(made.then(|| self.connection.last_insert_rowid()))
+        let made = statement.execute(params![id, queue, self.now_text()]).map_err(|error| self.not_inserted(error))?;
+        if made == 0 && self.one::<bool>(statement!("replayable"), params![id, queue])?.is_some() {
+            return Err(self.without_effect(format_args!("the copy of item {id}")));
+        }
+        Ok((made == 1).then(|| self.connection.last_insert_rowid()))
     }
 
     pub fn purge(&self, queue: &str, status: &str, limit: i64) -> Result<usize> {

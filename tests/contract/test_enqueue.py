@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from membox_queue import StorageError
 
 
 def test_ids_are_plain_ints_in_the_order_of_arrival(queue):
@@ -67,3 +68,20 @@ def test_the_present_and_the_past_mean_now(queue, when):
 def test_any_64_bit_priority_is_kept(queue):
     for priority in (-(2**63), 2**63 - 1):
         assert queue.get(queue.enqueue("x", priority=priority)).priority == priority
+
+
+def test_ids_that_are_used_up_are_not_a_full_disk(queue, path, sql):
+    sql(path, "INSERT INTO ingest_queue (id, content) VALUES (9223372036854775807, 'last')")
+    for enqueue in (queue.enqueue, lambda content: queue.enqueue_many([content])):
+        with pytest.raises(StorageError, match=r"ids are used up.*9223372036854775807.*sqlite_sequence") as raised:
+            enqueue("x")
+        assert type(raised.value) is StorageError
+    with pytest.raises(StorageError, match="ids are used up"):
+        queue.replay(9223372036854775807)
+
+
+def test_what_the_error_about_used_up_ids_advises_helps(queue, path, sql):
+    sql(path, "INSERT INTO ingest_queue (id, content) VALUES (9223372036854775807, 'last')")
+    queue.delete(9223372036854775807)
+    sql(path, "UPDATE sqlite_sequence SET seq = 5 WHERE name = 'ingest_queue'")
+    assert queue.enqueue("x") == 6

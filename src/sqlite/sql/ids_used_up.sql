@@ -1,0 +1,3 @@
+-- Whether the largest id that SQLite can give was given.
+SELECT 9223372036854775807 IN
+       (SELECT seq FROM sqlite_sequence WHERE name = 'ingest_queue' UNION ALL SELECT max(id) FROM ingest_queue)

@@ -1,0 +1,101 @@
+"""Triggers of the application on the queue's table: what one of them ignored is an error, never a wrong answer."""
+
+import sqlite3
+from contextlib import closing
+
+import apsw
+import pytest
+import sqlalchemy
+from membox_queue import NewItem, StorageError
+
+IGNORED = r"trigger of the application.*RAISE\(IGNORE\).*no_spam"
+
+
+@pytest.fixture
+def spam_is_ignored(queue, path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(
+            "CREATE TRIGGER no_spam BEFORE INSERT ON ingest_queue WHEN new.content LIKE 'spam%' "
+            "BEGIN SELECT RAISE(IGNORE); END"
+        )
+
+
+@pytest.fixture
+def changes_are_ignored(queue, path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(
+            "CREATE TRIGGER no_spam BEFORE UPDATE ON ingest_queue WHEN old.content LIKE 'spam%' "
+            "BEGIN SELECT RAISE(IGNORE); END"
+        )
+
+
+@pytest.mark.usefixtures("spam_is_ignored")
+@pytest.mark.parametrize(
+    "enqueue",
+    [
+        lambda queue: queue.enqueue("spam"),
+        lambda queue: queue.enqueue("spam", key="k"),
+        lambda queue: queue.enqueue_many(["more ham", "spam", "even more ham"]),
+    ],
+)
+def test_an_enqueue_that_a_trigger_ignored_is_an_error(queue, enqueue):
+    assert queue.enqueue("ham") == 1
+    with pytest.raises(StorageError, match=IGNORED):
+        enqueue(queue)
+    assert [item.content for item in queue.items()] == ["ham"]
+    assert queue.enqueue("ham") == 2
+
+
+@pytest.mark.usefixtures("spam_is_ignored")
+def test_items_that_pass_the_trigger_have_their_own_ids(queue):
+    assert queue.enqueue_many(["a", NewItem("b", group="g"), NewItem("c", key="k")]) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("library", ["sqlite3", "apsw", "sqlalchemy"])
+@pytest.mark.usefixtures("spam_is_ignored")
+def test_an_enqueue_in_the_callers_transaction_that_a_trigger_ignored_is_an_error(queue, path, library):
+    queue.enqueue("ham")
+    if library == "sqlalchemy":
+        engine = sqlalchemy.create_engine(f"sqlite:///{path}")
+        connection = engine.connect()
+    else:
+        connection = {"sqlite3": sqlite3.connect, "apsw": apsw.Connection}[library](str(path))
+    with closing(connection):
+        with pytest.raises(StorageError, match=r"trigger of the application.*RAISE\(IGNORE\)"):
+            queue.enqueue("spam", connection=connection)
+        assert queue.enqueue("more ham", connection=connection) == 2
+
+
+@pytest.mark.usefixtures("changes_are_ignored")
+def test_a_replacement_that_a_trigger_ignored_is_an_error(queue, path):
+    queue.enqueue("spam", key="k")
+    with pytest.raises(StorageError, match=IGNORED):
+        queue.enqueue("ham", key="k", on_duplicate="replace")
+    with closing(sqlite3.connect(path)) as own, pytest.raises(StorageError, match="trigger of the application"):
+        queue.enqueue("ham", key="k", on_duplicate="replace", connection=own)
+    assert queue.get(1).content == "spam"
+
+
+def test_a_replay_that_a_trigger_ignored_is_an_error(queue, request):
+    queue.enqueue("spam")
+    request.getfixturevalue("spam_is_ignored")
+    with pytest.raises(StorageError, match=IGNORED):
+        queue.replay(1)
+    assert queue.replay(2) is None, "there is no such item"
+
+
+@pytest.mark.usefixtures("spam_is_ignored")
+def test_a_tick_that_a_trigger_ignored_is_an_error(queue, clock):
+    queue.schedule("hourly", "spam", every=3600)
+    clock.advance(3601)
+    with pytest.raises(StorageError, match=IGNORED):
+        queue.claim()
+    assert queue.schedules()[0].last_at is None
+
+
+@pytest.mark.usefixtures("changes_are_ignored")
+def test_a_claim_that_a_trigger_ignored_names_the_trigger(queue):
+    queue.enqueue("spam")
+    with pytest.raises(StorageError, match=IGNORED) as raised:
+        queue.claim()
+    assert type(raised.value) is StorageError
