@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import subprocess
 
 import pytest
 from membox_queue import (
@@ -53,6 +54,42 @@ def test_an_empty_file_whose_log_is_not_is_refused_and_the_log_kept(path, tmp_pa
         Queue(copy)
     assert copy.with_name("copy.db-wal").read_bytes() == log
     assert copy.read_bytes() == b""
+
+
+def test_a_missing_file_whose_log_is_there_is_refused_and_the_log_kept(path, tmp_path):
+    with Queue(path) as queue:
+        queue.enqueue("acknowledged")
+        log = path.with_name(path.name + "-wal").read_bytes()
+    left = tmp_path / "copy.db-wal"
+    left.write_bytes(log)
+    with pytest.raises(
+        StorageError, match=r"copy\.db: the file is missing, but its log.*Put it back.*move the log away"
+    ):
+        Queue(tmp_path / "copy.db")
+    assert left.read_bytes() == log
+    assert not (tmp_path / "copy.db").exists()
+    left.rename(tmp_path / "kept")
+    with Queue(tmp_path / "copy.db") as queue:
+        assert queue.enqueue("x") == 1
+
+
+def test_a_file_that_was_moved_from_under_an_open_queue_keeps_what_is_in_its_log(path, tmp_path, sql, start):
+    with Queue(path) as queue:
+        queue.enqueue_many(["a", "b"])
+        path.rename(tmp_path / "moved.db")
+        program = "import sys; from membox_queue import Queue; Queue(sys.argv[1])"
+        other = start(program, path, stderr=subprocess.PIPE)
+        assert "Put it back beside its log" in other.communicate(timeout=30)[1]
+        (tmp_path / "moved.db").rename(path)
+        assert queue.enqueue("c") == 3
+    with Queue(path) as queue:
+        assert [item.content for item in queue.items()] == ["a", "b", "c"]
+
+
+def test_an_empty_log_does_not_keep_a_new_file_from_being_made(path):
+    path.with_name(path.name + "-wal").touch()
+    with Queue(path) as queue:
+        assert queue.enqueue("x") == 1
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -80,6 +81,46 @@ def test_a_hard_link_is_refused(path, tmp_path) -> None:
     os.link(path, tmp_path / "twin.db")
     with pytest.raises(StorageError, match="hard links"):
         Queue(path)
+
+
+OPEN_MOUNTED = """
+mount --bind "$1" "$2" || exit 77
+exec "$0" -c 'import sys; from membox_queue import Queue; print(Queue(sys.argv[1]).pending())' "$3"
+"""
+
+
+@pytest.fixture
+def open_mounted(tmp_path):
+    """Mount something over another name in another process, and open a queue there: what that printed."""
+
+    def open_mounted(what: Path, over: Path, file: Path) -> str:
+        if not shutil.which("unshare"):
+            pytest.skip("unshare is not installed, so nothing can be mounted for one process alone")
+        command = ["unshare", "-m", "sh", "-c", OPEN_MOUNTED, sys.executable, what, over, file]
+        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        if ended.returncode == 77 or "unshare failed" in ended.stdout:
+            pytest.skip(f"this process may not mount anything: {ended.stdout.strip()}")
+        return ended.stdout
+
+    return open_mounted
+
+
+def test_a_file_that_is_mounted_by_itself_is_refused_as_a_hard_link_is(queue, path, tmp_path, open_mounted) -> None:
+    queue.enqueue("x")
+    twin = tmp_path / "twin.db"
+    twin.touch()
+    told = open_mounted(path, twin, twin)
+    assert "StorageError" in told
+    assert "twin.db: the file itself is mounted here" in told
+    assert "mount its directory instead" in told
+    assert not (tmp_path / "twin.db-wal").exists()
+
+
+def test_a_file_in_a_mounted_directory_is_opened(queue, path, tmp_path, open_mounted) -> None:
+    queue.enqueue("x")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert open_mounted(tmp_path, elsewhere, elsewhere / path.name) == "1\n"
 
 
 def test_a_release_that_was_busy_can_be_repeated(hasty, own) -> None:
@@ -431,3 +472,82 @@ print(Queue(sys.argv[1]).enqueue("x"))
     told, enqueued = start(program, path).communicate(timeout=30)[0].splitlines()
     assert "ulimit -n" in told
     assert enqueued == "1"
+
+
+HOLD_A_READ = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN")
+print(connection.execute("SELECT count(*) FROM ingest_queue").fetchone()[0], flush=True)
+input()
+"""
+
+MEET_A_LIMIT = """
+import os, resource, sqlite3, sys
+from membox_queue import Queue, StorageError
+path, is_reading, verb = sys.argv[1:]
+queue = Queue(path, busy_timeout=0.5)
+reader = sqlite3.connect(path, isolation_level=None)
+if is_reading == "here":
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM ingest_queue").fetchone()
+queue.enqueue("second")
+limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path + "-wal") + 5_000, limits[1]))
+try:
+    queue.enqueue("x" * 100_000)
+except StorageError as error:
+    print("refused:", "disk I/O error" in str(error), flush=True)
+resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+print(getattr(queue, verb)(*(["third"] if verb == "enqueue" else [])), flush=True)
+print(queue.enqueue("last"), queue.counts()["pending"], flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of a file's size is asked for with Linux's signal")
+@pytest.mark.parametrize("reading", ["here", "elsewhere", "nowhere"])
+@pytest.mark.parametrize(("verb", "answers"), [("enqueue", "3\n4 4\n"), ("compact", "None\n3 3\n")])
+def test_the_call_after_an_io_error_works_although_another_connection_reads(
+    path, start, sql, reading, verb, answers
+) -> None:
+    with Queue(path) as queue:
+        queue.enqueue("first")
+    if reading == "elsewhere":
+        reader = start(HOLD_A_READ, path)
+        assert reader.stdout.readline() == "1\n"
+    told = start(MEET_A_LIMIT, path, reading, verb).communicate(timeout=60)[0]
+    assert told == "refused: True\n" + answers
+    assert sql(path, "PRAGMA integrity_check") == [["ok"]]
+
+
+CLOSE_EVERYTHING = """
+import os, sys
+from membox_queue import Queue, StorageError
+queue = Queue(sys.argv[1])
+queue.enqueue("first")
+queue.counts()
+os.closerange(3, 256)
+own = [open(f"{sys.argv[1]}.{number}", "w+b", buffering=0) for number in range(40)]
+for file in own:
+    file.write(b"dear")
+told = []
+for _ in range(3):
+    try:
+        told.append(queue.enqueue("after"))
+    except StorageError:
+        told.append("refused")
+print(told[0], all(os.pread(file.fileno(), 100_000, 0) == b"dear" for file in own), flush=True)
+queue.close()
+print(sum(answer != "refused" for answer in told), flush=True)
+for file in own:
+    file.write(b"!")
+"""
+
+
+def test_a_queue_whose_descriptors_the_program_closed_writes_to_no_file_of_the_programs(path, start) -> None:
+    process = start(CLOSE_EVERYTHING, path)
+    refused, acknowledged = process.communicate(timeout=60)[0].splitlines()
+    assert (refused, process.returncode) == ("refused True", 0)
+    with Queue(path) as queue:
+        assert queue.counts()["pending"] >= 1 + int(acknowledged)
+        assert queue.check()["faults"] == []

@@ -69,7 +69,9 @@ INDEXES = {
 # Statements for which a long table, or sorting, is no matter.
 SLOW = {
     "columns": "asks about the schema",
+    "foreign_triggers": "asks about the schema",
     "history": "sorts the few attempts of one item that are kept",
+    "ids_used_up": "reads one row for each table with AUTOINCREMENT, after an insert failed",
     "is_without_rowid": "asks about the schema",
     "kind_of": "asks about the schema",
     "objects": "asks about the schema",

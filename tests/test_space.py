@@ -1,6 +1,7 @@
 """Space: what was removed goes back to the file system, and the log stays small."""
 
 import sqlite3
+import threading
 
 import pytest
 from membox_queue import Queue
@@ -191,3 +192,36 @@ def test_compact_beside_a_reader_disturbs_nobody_and_works_once_it_is_gone(path,
         assert (long_reader.seen, long_reader.end()) == (1000, 0)
         queue.compact()
         assert (path.stat().st_size < FREE_KEPT, log_size(path)) == (True, 0)
+
+
+COMPACT = """
+import sys
+from membox_queue import Queue
+with Queue(sys.argv[1], durability="normal", busy_timeout=60) as queue:
+    queue.compact()
+"""
+
+
+@pytest.mark.parametrize("where", ["this process", "another process"])
+def test_compact_that_waits_for_a_reader_lets_others_write(path, reader, start, sql, until, where):
+    with (
+        Queue(path, durability="normal", busy_timeout=0.5) as queue,
+        Queue(path, "other", busy_timeout=60) as other,
+    ):
+        fill(queue)
+        queue.purge("done")
+        # Some free pages are kept; compact leaves none.
+        assert sql(path, "PRAGMA freelist_count") != [[0]]
+        long_reader = reader()
+        compact = other.compact if where == "this process" else start(COMPACT, path).wait
+        compacting = threading.Thread(target=compact)
+        compacting.start()
+        until(lambda: sql(path, "PRAGMA freelist_count") == [[0]])
+        for number in range(20):
+            assert queue.enqueue("x") == 1001 + number
+        assert compacting.is_alive(), "it waits for the reader"
+        long_reader.end()
+        compacting.join(30)
+        assert not compacting.is_alive()
+        assert path.stat().st_size < FREE_KEPT
+        assert queue.counts()["pending"] == 20

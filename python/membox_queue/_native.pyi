@@ -671,9 +671,11 @@ class Queue(Generic[_T]):
         in the log names one of the latter.
         """
     def compact(self) -> None:
-        """Rewrite the file without the space that removed rows left, and empty its log. Others wait meanwhile.
+        """Rewrite the file without the space that removed rows left, and empty its log.
 
-        Somebody who reads all the while keeps the log from being emptied, and the file from shrinking, until gone.
+        Other writers wait while the file is rewritten. A connection that reads all the while keeps the log from being
+        emptied, and the file from shrinking: `compact` waits for it for at most `busy_timeout`, while others write, and
+        returns; the log is emptied later.
 
         A file that this library made gives most of that space back by itself, in small steps, as rows are removed.
         """
@@ -683,8 +685,8 @@ class Queue(Generic[_T]):
         The copy is a file of its own that opens as a queue, with the mode of the original. It has its name only once it
         is whole and on disk; until then it is `<path>.<random>.partial`. Of two backups to one name one succeeds.
 
-        Raises `FileExistsError` when there is a file of that name, or a `-wal`, `-shm` or `-journal` that an earlier one
-        left, and `FileNotFoundError` when its directory is missing.
+        Raises `FileExistsError` when there is a file of that name, or a `-wal`, `-shm` or `-journal` that an earlier
+        one left, and `FileNotFoundError` when its directory is missing.
         """
     def check(self, *, thorough: bool = True) -> dict[str, Any]:
         """How the file and the queue fare. A thorough look reads the whole file.

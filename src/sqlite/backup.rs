@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Database, Place, Wait};
+use super::{Database, Place, Wait, locks};
 use crate::error::{Error, Result};
 
 /// Pages copied between two looks at signals.
@@ -32,7 +32,10 @@ impl Database {
         self.read(|source| {
             // A reader of its own moment: however long it takes, what others commit meanwhile does not come in.
             let _snapshot = Snapshot::begin(source)?;
-            copy(source, &partial.0, wait).map_err(|error| error.about(&target))
+            let copied = copy(source, &partial.0, wait);
+            // Before it has its name, under which others may open it.
+            locks::sweep();
+            copied.map_err(|error| error.about(&target))
         })?;
         check_is_free(&target)?;
         partial.become_whole(&target)

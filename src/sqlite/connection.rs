@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::checkpoint::Folding;
 use super::joint::{Joint, Work};
-use super::locks::SignOfLife;
+use super::locks::{Holder, Kind, Obstacle, SignOfLife};
 use super::place::Place;
 use super::references::References;
 use super::turns::Turns;
@@ -30,6 +30,8 @@ const KEPT_STATEMENTS: usize = 64;
 const WAIT_SLICE: Duration = Duration::from_millis(100);
 /// A call that has waited so long for another connection of its own process warns: it may well wait for its own caller.
 const WARN_AFTER: Duration = Duration::from_secs(1);
+/// Between two tries to empty the log.
+const EMPTYING_PAUSE: Duration = Duration::from_millis(10);
 /// How often the lock is asked for before the first sleep.
 const SHORT_TRIES: i32 = 2;
 /// So soon after a commit whose files were ours they are not looked at again before the next one.
@@ -151,6 +153,7 @@ impl Drop for Database {
             ManuallyDrop::drop(&mut self.readers);
             ManuallyDrop::drop(&mut self.writer);
         }
+        locks::sweep();
     }
 }
 
@@ -204,7 +207,8 @@ impl Database {
         if let Some(database) = find(path) {
             return Ok(database);
         }
-        let database = Arc::new(Self::create(place.clone(), patience).map_err(|error| error.about(path))?);
+        let created = Self::create(place.clone(), patience).inspect_err(|_| locks::sweep());
+        let database = Arc::new(created.map_err(|error| error.about(path))?);
         let mut open = OPEN.lock();
         // Another thread may have opened it meanwhile: one writer per file, so the second one goes.
         if let Some(first) = open.get(path).and_then(Weak::upgrade).filter(|first| first.is_current()) {
@@ -432,7 +436,8 @@ impl Database {
                 if left.is_zero() {
                     return Err(busy(&self.place, wait.limit));
                 }
-                self.may_go_on(wait, started, &mut has_warned)?;
+                self.warn_of_own_transaction(wait, started, &mut has_warned);
+                self.may_go_on(wait)?;
                 self.joint.put_back(&ticket);
                 continue;
             };
@@ -441,7 +446,8 @@ impl Database {
             match self.try_to_begin(writer, flush, slice.saturating_sub(waited.elapsed())) {
                 Err(Error::Busy(_)) if left.is_zero() => return Err(busy(&self.place, wait.limit)),
                 Err(Error::Busy(_)) => {
-                    self.may_go_on(wait, started, &mut has_warned)?;
+                    self.warn_of_own_transaction(wait, started, &mut has_warned);
+                    self.may_go_on(wait)?;
                     self.joint.put_back(&ticket);
                 }
                 begun => return begun.map(Begun::Leading),
@@ -449,13 +455,18 @@ impl Database {
         }
     }
 
-    /// Between two slices. A signal handler may have raised, or forked: in the child nothing of this database is left.
-    fn may_go_on(&self, wait: Wait, started: Instant, has_warned: &mut bool) -> Result<()> {
+    /// Warns once if the call has waited long for another connection of its own process: perhaps for its own caller.
+    fn warn_of_own_transaction(&self, wait: Wait, started: Instant, has_warned: &mut bool) {
         if !*has_warned && started.elapsed() >= WARN_AFTER && self.is_held_up_by_this_process() {
             *has_warned = true;
-            let text = format!("has waited {WARN_AFTER:?} for the write lock, and goes on waiting: {OWN_TRANSACTION}");
+            let why = why_busy(&self.place);
+            let text = format!("has waited {WARN_AFTER:?} for the write lock, and goes on waiting: {why}");
             (wait.warn)(&self.about(Error::Busy(text)).to_string());
         }
+    }
+
+    /// Between two slices. A signal handler may have raised, or forked: in the child nothing of this database is left.
+    fn may_go_on(&self, wait: Wait) -> Result<()> {
         if (wait.interrupted)() {
             return Err(Error::Interrupted);
         }
@@ -467,7 +478,9 @@ impl Database {
 
     /// Whether a connection of this process that is not ours has an open write transaction.
     pub fn is_held_up_by_this_process(&self) -> bool {
-        matches!(&self.place, Place::File(path) if locks::writer(path) == locks::Writer::ThisProcess)
+        let Place::File(path) = &self.place else { return false };
+        let own = Obstacle { holder: Holder::ThisProcess, kind: Kind::Writes };
+        locks::obstacle(path) == Some(own)
     }
 
     fn try_to_begin<'a>(
@@ -484,16 +497,7 @@ impl Database {
         {
             locks::check_file(path, self.identity.0, self.identity.1)?;
         }
-        if self.folding.has_failed() {
-            self.give_up_connections(&mut writer);
-        }
-        if writer.connection.is_none() {
-            let (mut connection, _) = open(&self.place, Making::Existing, &writer.patience, left)?;
-            distrust_log(&connection, self.log_path())?;
-            self.folding.watch(&mut connection)?;
-            writer.connection = Some(connection);
-            writer.flush = Flush::Full;
-        }
+        self.mend(&mut writer, left)?;
         if writer.flush != flush {
             writer.switch(flush)?;
         }
@@ -507,6 +511,36 @@ impl Database {
             self.give_up_connections(&mut writer);
         }
         begun.map(|()| writer)
+    }
+
+    /// After an I/O error: a fresh connection, and a log that can be trusted.
+    fn mend(&self, writer: &mut Writer, left: Duration) -> Result<()> {
+        if self.folding.has_failed() {
+            self.give_up_connections(writer);
+        }
+        if writer.connection.is_none() {
+            let (mut connection, _) = open(&self.place, Making::Existing, &writer.patience, left)?;
+            self.write_log_again(&connection)?;
+            self.folding.watch(&mut connection)?;
+            writer.connection = Some(connection);
+            writer.flush = Flush::Full;
+        }
+        Ok(())
+    }
+
+    /// After an I/O error the log may have a hole that only the page cache hides: the system takes pages for written whose
+    /// sync failed. What is acknowledged next must not stand behind one, so the log is written over itself and synced.
+    ///
+    /// That is enough, and the log need not start anew, which a reader could prevent for ever. A power cut leaves the file
+    /// as of the last time the log started, synced then, with any of the pages that were folded since; recovery takes all
+    /// of these from the log, which is whole. What the failed call wrote behind the last commit is written over by the
+    /// next. A fold whose sync failed does not count as done, and is done again.
+    fn write_log_again(&self, connection: &Connection) -> Result<()> {
+        let Some(log) = self.log_path() else { return Ok(()) };
+        run(connection, "BEGIN IMMEDIATE")?;
+        // No other connection writes to the log, or cuts it, while the lock is ours.
+        let _guard = Rollback(connection);
+        locks::write_log_again(&log)
     }
 
     fn transact(&self, writer: &Writer, flush: Flush, clock: &Clock, own: &mut Work<'_>) -> (Result<()>, bool) {
@@ -534,22 +568,45 @@ impl Database {
         }
     }
 
-    /// Rewrites the file without the space that removed rows left, and empties the log.
+    /// Rewrites the file without the space that removed rows left, and empties the log. A reader can keep the log from
+    /// being emptied, and the file from shrinking: it is waited for, with no lock in hand, and then left to later folds.
     pub fn compact(&self, wait: Wait) -> Result<()> {
-        let Some(writer) = self.writer.take(wait.limit) else {
-            return Err(self.about(busy(&self.place, wait.limit)));
-        };
+        let started = Instant::now();
+        self.vacuum(wait).map_err(|error| self.about(error))?;
+        while !self.try_to_empty_log().map_err(|error| self.about(error))? && started.elapsed() < wait.limit {
+            self.may_go_on(wait)?;
+            std::thread::sleep(EMPTYING_PAUSE.min(wait.limit));
+        }
+        Ok(())
+    }
+
+    fn vacuum(&self, wait: Wait) -> Result<()> {
+        let Some(mut writer) = self.writer.take(wait.limit) else { return Err(busy(&self.place, wait.limit)) };
         writer.patience.set(wait.limit);
+        self.mend(&mut writer, wait.limit)?;
         let _alone = self.folding.pause();
-        let Some(connection) = &writer.connection else {
-            return Err(self.about(Error::Storage("the file is being opened anew after an error; try again".into())));
-        };
-        let compacted = connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)").map_err(Error::from);
-        self.folding.note(&compacted);
-        compacted.map_err(|error| match error {
-            Error::Busy(_) => self.about(busy(&self.place, wait.limit)),
-            other => self.about(other),
+        let vacuumed = writer.connection().execute_batch("VACUUM").map_err(Error::from);
+        self.folding.note(&vacuumed);
+        vacuumed.map_err(|error| match error {
+            Error::Busy(_) => busy(&self.place, wait.limit),
+            other => other,
         })
+    }
+
+    /// Says whether the log is empty now. Most is folded before the write lock is taken, and no reader is waited for with
+    /// the lock in hand.
+    fn try_to_empty_log(&self) -> Result<bool> {
+        let Some(writer) = self.writer.take(Duration::ZERO) else { return Ok(false) };
+        let Some(connection) = &writer.connection else { return Ok(false) };
+        let _alone = self.folding.pause();
+        writer.patience.set(Duration::ZERO);
+        let is_busy = |how| connection.query_row(how, [], |row| row.get::<_, bool>(0)).map_err(Error::from);
+        let folded = is_busy("PRAGMA wal_checkpoint(PASSIVE)").and_then(|_| is_busy("PRAGMA wal_checkpoint(TRUNCATE)"));
+        self.folding.note(&folded);
+        match folded {
+            Err(Error::Busy(_)) => Ok(false),
+            folded => folded.map(|is_busy| !is_busy),
+        }
     }
 
     /// Folds the log back as far as readers allow, without waiting for anybody. One that has grown too long is cut: by
@@ -693,19 +750,6 @@ impl Writer {
     }
 }
 
-/// After an I/O error the log may have a hole that only the page cache hides: what is acknowledged next must not stand
-/// behind it. So everything goes to the database, and the log starts anew. Until then a power cut needs the log, whole.
-fn distrust_log(connection: &Connection, log: Option<PathBuf>) -> Result<()> {
-    if let Some(log) = log {
-        run(connection, "BEGIN IMMEDIATE")?;
-        // Nobody writes to the log while the lock is ours.
-        let _guard = Rollback(connection);
-        locks::write_log_again(&log)?;
-    }
-    let is_busy: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-    if is_busy { Err(Error::Busy("readers keep the log from starting anew".into())) } else { Ok(()) }
-}
-
 /// Closes a connection without the checkpoint that could write what it only believes.
 fn abandon(connection: Connection) {
     // Only makes the close gentler; the connection is dropped either way.
@@ -729,26 +773,49 @@ pub(super) fn run(connection: &Connection, sql: &str) -> Result<()> {
     Ok(())
 }
 
-const OWN_TRANSACTION: &str = "another connection of this very process (your own sqlite3, SQLAlchemy, …) has an open \
-                               write transaction; commit it or roll it back before calling the queue, which would \
-                               otherwise wait for you";
-
-/// Says who kept us waiting, as far as the system tells.
 fn busy(place: &Place, limit: Duration) -> Error {
-    let writer = match place {
-        Place::File(path) => locks::writer(path),
-        Place::Memory(_) => locks::Writer::Unknown,
+    Error::Busy(format!("waited {limit:?} for the write lock, and nothing was changed: {}", why_busy(place)))
+}
+
+/// What keeps us waiting, as far as the system tells.
+fn why_busy(place: &Place) -> String {
+    let obstacle = match place {
+        Place::File(path) => locks::obstacle(path),
+        Place::Memory(_) => None,
     };
-    let who = match writer {
-        locks::Writer::ThisProcess => OWN_TRANSACTION.to_owned(),
-        locks::Writer::Process(pid) => format!("process {pid} has an open write transaction"),
-        locks::Writer::Unknown | locks::Writer::Nobody => {
+    match obstacle {
+        None | Some(Obstacle { holder: Holder::Unknown, kind: Kind::Writes }) => {
             "another connection or thread has an open transaction; if it is yours, commit it or roll it back before \
              calling the queue"
                 .to_owned()
         }
-    };
-    Error::Busy(format!("waited {limit:?} for the write lock, and nothing was changed: {who}"))
+        Some(Obstacle { holder, kind }) => {
+            let is_here = holder == Holder::ThisProcess;
+            let who = match holder {
+                Holder::ThisProcess => {
+                    "another connection of this very process (your own sqlite3, SQLAlchemy, …)".into()
+                }
+                Holder::Process(pid) => format!("process {pid}"),
+                Holder::Unknown => "another connection".into(),
+            };
+            let what = match kind {
+                Kind::Writes if is_here => {
+                    "has an open write transaction; commit it or roll it back before calling the queue, which would \
+                     otherwise wait for you"
+                }
+                Kind::Writes => "has an open write transaction",
+                Kind::Reads => {
+                    "reads the file, which is not in WAL mode yet and can be switched to it only while no other \
+                     connection reads; finish its cursor or transaction, and open the queue again"
+                }
+                Kind::Excludes => {
+                    "keeps the file for itself alone (PRAGMA locking_mode=EXCLUSIVE, or an exclusive transaction); close \
+                     it, or let it use the normal locking mode"
+                }
+            };
+            format!("{who} {what}")
+        }
+    }
 }
 
 /// This process's open database of that path, if the path still leads to the same file.
@@ -770,14 +837,14 @@ fn open(
     patience: &Patience,
     limit: Duration,
 ) -> Result<(Connection, migrate::Prepared)> {
-    let opened = connect(place, making, patience).and_then(|mut connection| {
-        let prepared = migrate::prepare(&mut connection, place, limit)?;
-        Ok((connection, prepared))
-    });
-    opened.map_err(|error| match error {
+    // Told while the connection is open: without it the locks of others cannot be asked for.
+    let tell = |error| match error {
         Error::Busy(_) => busy(place, limit),
         other => other,
-    })
+    };
+    let mut connection = connect(place, making, patience).map_err(tell)?;
+    let prepared = migrate::prepare(&mut connection, place, limit).map_err(tell)?;
+    Ok((connection, prepared))
 }
 
 /// Whether a file that is not there may be made. Only the first open of a queue makes one: a file that vanished under
@@ -792,7 +859,9 @@ enum Making {
 pub fn has_queue(path: &Path) -> Result<bool> {
     let place = Place::resolve(path)?;
     let found = connect(&place, Making::Existing, &Patience::new(Duration::from_secs(30)));
-    found.and_then(|connection| migrate::has_queue(&connection)).map_err(|error| error.about(path))
+    let found = found.and_then(|connection| migrate::has_queue(&connection));
+    locks::sweep();
+    found.map_err(|error| error.about(path))
 }
 
 /// Every connection of this crate is opened here, but for the target of a backup.
@@ -804,21 +873,24 @@ fn connect(place: &Place, making: Making, patience: &Patience) -> Result<Connect
     let mut connection = match place {
         Place::Memory(_) => Connection::open_in_memory_with_flags(flags)?,
         Place::File(path) => {
-            // SQLite takes one byte for an empty file; somebody may hold it dear.
+            // SQLite treats a one-byte file as empty and would overwrite it.
             if std::fs::metadata(path).is_ok_and(|file| file.len() == 1) {
                 return Err(Error::NotADatabase(
                     "the file has one byte and is not a database; it was left as it is".into(),
                 ));
             }
-            if is_log_without_file(path) {
-                return Err(Error::Corrupt(
-                    "the file is empty, but its log (-wal) is not; restore a backup, nothing was changed".into(),
-                ));
-            }
+            check_log_has_file(path, making)?;
             if locks::is_hard_linked(path) {
                 return Err(Error::Storage(
                     "the file has several names (hard links), and each would have a log of its own; use one name, or a \
                      symbolic link"
+                        .into(),
+                ));
+            }
+            if locks::is_mounted(path) {
+                return Err(Error::Storage(
+                    "the file itself is mounted here (a bind mount, as `docker -v FILE:FILE` makes one), so it has \
+                     another name elsewhere, and each would have a log of its own; mount its directory instead"
                         .into(),
                 ));
             }
@@ -846,13 +918,27 @@ fn connect(place: &Place, making: Making, patience: &Patience) -> Result<Connect
     Ok(connection)
 }
 
-/// A database is never empty once it has a log; SQLite would take it for a new one and remove the log. The log is looked
-/// at first: somebody may be making both right now.
-fn is_log_without_file(path: &Path) -> bool {
+/// A database is there, and not empty, once it has a log; SQLite would take it for a new one and remove the log. The log
+/// is looked at first: another process may be making both right now, and makes the file before its log.
+fn check_log_has_file(path: &Path, making: Making) -> Result<()> {
     let mut log = path.to_owned().into_os_string();
     log.push("-wal");
-    let is_empty = |file: std::fs::Metadata| file.len() == 0;
-    std::fs::metadata(log).is_ok_and(|log| !is_empty(log)) && std::fs::metadata(path).is_ok_and(is_empty)
+    if !std::fs::metadata(log).is_ok_and(|log| log.len() > 0) {
+        return Ok(());
+    }
+    match std::fs::metadata(path) {
+        Ok(file) if file.len() == 0 => Err(Error::Corrupt(
+            "the file is empty, but its log (-wal) is not; restore a backup, nothing was changed".into(),
+        )),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && making == Making::IfMissing => {
+            Err(Error::Storage(
+                "the file is missing, but its log (-wal) is there and may hold acknowledged items: the file was moved or \
+                 removed alone. Put it back beside its log; to begin anew, move the log away. Nothing was changed"
+                    .into(),
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A file that cannot be opened because its directory cannot be written is a matter of permissions.

@@ -37,7 +37,9 @@ impl Database {
     pub fn health(&self, queue: &str, now: Now, lease_ms: i64, thorough: bool) -> Result<Health> {
         let (own_locks, writer) = match self.place() {
             Place::Memory(_) => (true, None),
-            Place::File(path) => (locks::has_own_locks(path), name(&locks::writer(path))),
+            Place::File(path) => {
+                (locks::has_own_locks(path), locks::obstacle(path).and_then(|obstacle| name(&obstacle)))
+            }
         };
         let wal_bytes = self.log_path().and_then(|log| std::fs::metadata(log).ok()).map_or(0, |file| file.len());
         self.read(|connection| {
@@ -124,11 +126,13 @@ fn number(connection: &Connection, pragma: &str) -> Result<i64> {
     Ok(connection.query_row(pragma, [], |row| row.get(0))?)
 }
 
-fn name(writer: &locks::Writer) -> Option<String> {
-    match writer {
-        locks::Writer::Nobody => None,
-        locks::Writer::ThisProcess => Some("this process".into()),
-        locks::Writer::Process(pid) => Some(format!("process {pid}")),
-        locks::Writer::Unknown => Some("another process".into()),
+fn name(obstacle: &locks::Obstacle) -> Option<String> {
+    if obstacle.kind == locks::Kind::Reads {
+        return None;
     }
+    Some(match obstacle.holder {
+        locks::Holder::ThisProcess => "this process".into(),
+        locks::Holder::Process(pid) => format!("process {pid}"),
+        locks::Holder::Unknown => "another process".into(),
+    })
 }

@@ -15,7 +15,9 @@
 //!
 //! Looking whether anybody else has a file open and then closing it would be a race. So the look is taken while we hold
 //! SQLite's PENDING byte: a newcomer may open the file meanwhile, but it gets no lock on it before we are done, and so it
-//! has none to lose.
+//! has none to lose. In a process with many descriptors the look takes long. So it is taken after SQLite's close, which
+//! would keep every other connection waiting, and the registry is not held meanwhile; a connection of ours that opens the
+//! file before it is closed takes the PENDING byte away, and the file stays open.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -36,6 +38,10 @@ use crate::sync::Mutex;
 
 /// Where SQLite announces that it is waiting for a database; nobody gets a lock past it.
 const PENDING_BYTE: i64 = 0x4000_0000;
+/// Held by a writer of a file that is not in WAL mode.
+const RESERVED_BYTE: i64 = PENDING_BYTE + 1;
+/// Locked for reading by every connection that uses a database, and for writing by one that keeps it for itself.
+const SHARED_BYTES: (i64, i64) = (PENDING_BYTE + 2, 510);
 /// Bytes from here on say that a process lives; SQLite's own lie far below, and no file reaches so far.
 const SIGN_OF_LIFE: i64 = 1 << 62;
 /// Bytes from here on say that a process waits to renew what it holds; beyond every sign of life.
@@ -69,7 +75,7 @@ mod ofd {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Inode {
+pub(super) struct Inode {
     device: u64,
     number: u64,
 }
@@ -102,6 +108,8 @@ struct File {
     signs: Vec<i64>,
     /// Of these, the ones that wait to renew what they hold.
     waits_to_renew: Vec<i64>,
+    /// A sweep looks whether it can be closed. Ends when it is used again.
+    is_swept: bool,
 }
 
 impl File {
@@ -111,6 +119,13 @@ impl File {
 
     fn lock_fd(&self) -> c_int {
         self.descriptors[0].fd
+    }
+
+    /// It is used again: no sweep may close it, or keep others from locking it.
+    fn end_sweep(&mut self) {
+        if std::mem::take(&mut self.is_swept) {
+            set_lock(self, libc::F_UNLCK as c_int, PENDING_BYTE, 1);
+        }
     }
 }
 
@@ -124,10 +139,14 @@ pub struct Registry {
     pub(super) logs: Logs,
     /// Signs of claims whose items were dropped.
     pub(super) kept_signs: Vec<Kept>,
+    /// Parked since the last sweep.
+    just_parked: HashSet<Inode>,
     next_sweep: Option<Instant>,
 }
 
 static REGISTRY: Lazy<Mutex<Registry>> = Lazy::new(Mutex::default);
+/// Taken before the registry.
+static SWEEPING: Mutex<()> = Mutex::new(());
 static INSTALLED: OnceCell<()> = OnceCell::new();
 /// Whether a file was opened in this process.
 static USED: AtomicBool = AtomicBool::new(false);
@@ -372,6 +391,8 @@ impl Registry {
         if !found.is_regular {
             return;
         }
+        self.lose(fd);
+        self.lose_closed(found.inode);
         let path = as_path(name).to_owned();
         if !self.files.contains_key(&found.inode) {
             self.names.entry(path.clone()).or_default().push(found.inode);
@@ -384,12 +405,37 @@ impl Registry {
             database: name.to_bytes().strip_suffix(b"-wal").and_then(look_at_bytes).map(|found| found.inode),
             signs: Vec::new(),
             waits_to_renew: Vec::new(),
+            is_swept: false,
         });
+        file.end_sweep();
         file.descriptors.push(Descriptor { fd, parked: false });
         self.inodes.insert(fd, found.inode);
         if name.to_bytes().ends_with(b"-wal") {
             self.logs.enter(fd);
         }
+    }
+
+    /// The application closed a descriptor of ours; its number may be that of a file of the application's by now.
+    fn lose(&mut self, fd: c_int) {
+        let Some(inode) = self.inodes.remove(&fd) else { return };
+        let Some(file) = self.files.get_mut(&inode) else { return };
+        file.descriptors.retain(|descriptor| descriptor.fd != fd);
+        if file.descriptors.is_empty() {
+            self.forget(inode);
+        }
+    }
+
+    fn lose_closed(&mut self, inode: Inode) {
+        let Some(file) = self.files.get(&inode) else { return };
+        let fds = file.descriptors.iter().map(|descriptor| descriptor.fd);
+        for fd in fds.filter(|fd| inode_of(*fd) != Some(inode)).collect::<Vec<_>>() {
+            self.lose(fd);
+        }
+    }
+
+    /// The file that a descriptor was opened for.
+    pub(super) fn inode(&self, fd: c_int) -> Option<Inode> {
+        self.inodes.get(&fd).copied()
     }
 
     /// When the write lock is given up, what its holder wrote to the log and did not commit is dropped.
@@ -411,11 +457,15 @@ impl Registry {
         if flags & libc::O_EXCL != 0 || flags & libc::O_ACCMODE != libc::O_RDWR {
             return None;
         }
-        let file = self.files.get_mut(&look_at(name)?.inode)?;
+        let inode = look_at(name)?.inode;
+        self.lose_closed(inode);
+        let file = self.files.get_mut(&inode)?;
         let descriptor =
             file.descriptors.iter_mut().find(|descriptor| descriptor.parked && is_read_write(descriptor.fd))?;
         descriptor.parked = false;
-        Some(descriptor.fd)
+        let fd = descriptor.fd;
+        file.end_sweep();
+        Some(fd)
     }
 
     fn lock_target(&self, fd: c_int) -> (c_int, bool) {
@@ -431,6 +481,10 @@ impl Registry {
             // SAFETY: a descriptor SQLite opened and we do not keep.
             return unsafe { libc::close(fd) };
         };
+        if inode_of(fd) != Some(inode) {
+            self.lose(fd);
+            return 0;
+        }
         let file = self.files.get_mut(&inode).expect("entered together with its descriptor");
         if file.role == Role::Other || LOCKS.is_off() {
             file.descriptors.retain(|descriptor| descriptor.fd != fd);
@@ -447,39 +501,46 @@ impl Registry {
         if file.is_parked() {
             // SQLite has unlocked already; this makes sure that nothing parked ever holds a lock.
             set_lock(file, libc::F_UNLCK as c_int, 0, SIGN_OF_LIFE);
-            self.sweep(inode);
+            self.just_parked.insert(inode);
         }
         0
     }
 
-    /// Really closes parked files that nobody else in this process has open: the one just parked, and the others as
-    /// often as the share of time allows.
-    fn sweep(&mut self, just_parked: Inode) {
-        let started = Instant::now();
-        let all = self.next_sweep.is_none_or(|next| next <= started);
-        let mut candidates = Vec::new();
+    /// What can be closed if nobody else in this process has it open: the files just parked, and the others as often as
+    /// the share of time allows.
+    fn begin_sweep(&mut self, all: bool) -> Sweep {
+        let just_parked = std::mem::take(&mut self.just_parked);
+        let mut families = Vec::new();
         for (inode, file) in &self.files {
-            if file.is_parked() && (all || *inode == just_parked) {
-                candidates.extend(self.family(*inode, file));
+            if file.is_parked() && (all || just_parked.contains(inode)) {
+                families.extend(self.family(*inode, file));
             }
         }
-        let others = if candidates.is_empty() { HashSet::new() } else { self.inodes_of_others() };
-        for family in candidates {
-            let is_used = family.inodes().any(|inode| others.contains(&inode));
-            if is_used && family.fenced {
-                set_lock(&self.files[&family.head], libc::F_UNLCK as c_int, PENDING_BYTE, 1);
-            } else if is_used && family.unlinked {
-                self.close_for_good(family.head);
-            } else if !is_used {
+        let mut ours = HashSet::new();
+        for inode in families.iter().flat_map(Family::inodes) {
+            let file = self.files.get_mut(&inode).expect("a family has only what was entered");
+            file.is_swept = true;
+            ours.extend(file.descriptors.iter().map(|descriptor| descriptor.fd));
+        }
+        Sweep { families, ours }
+    }
+
+    /// Closes what nobody else has open, unless it was used again since the sweep began.
+    fn end_sweep(&mut self, sweep: &Sweep, others: &HashSet<Inode>) {
+        for family in &sweep.families {
+            // A `-shm` may have been closed as a family of its own.
+            let is_unused = |inode| self.files.get(&inode).is_none_or(|file| file.is_swept && file.is_parked());
+            let has_signs = self.files.get(&family.head).is_some_and(|file| !file.signs.is_empty());
+            let can_be_closed = family.inodes().all(|inode| is_unused(inode) && !others.contains(&inode))
+                && (family.unlinked || !has_signs);
+            if can_be_closed {
                 // `-shm` first, and last of all the descriptor that holds the PENDING byte.
-                for inode in family.inodes() {
-                    self.close_for_good(inode);
-                }
+                family.inodes().for_each(|inode| self.close_for_good(inode));
+            } else if family.unlinked && is_unused(family.head) {
+                self.close_for_good(family.head);
             }
         }
-        if all {
-            self.next_sweep = Some(Instant::now() + started.elapsed() * SWEEP_SHARE);
-        }
+        self.files.values_mut().for_each(File::end_sweep);
     }
 
     /// What goes together with a parked file: a database and its `-shm`, if that is parked too and the PENDING byte is
@@ -492,15 +553,15 @@ impl Registry {
         if file.role == Role::SharedMemory {
             let database = file.path.as_os_str().as_bytes().strip_suffix(b"-shm").unwrap_or_default();
             let is_alone = self.named(Path::new(std::ffi::OsStr::from_bytes(database))).next().is_none();
-            let family = Family { head, shared_memory: Vec::new(), fenced: false, unlinked };
+            let family = Family { head, shared_memory: Vec::new(), unlinked };
             return (is_alone || unlinked).then_some(family);
         }
         let shared_memory = self.named(&with_suffix(&file.path, "-shm")).map(|(inode, _)| inode).collect::<Vec<_>>();
         if shared_memory.iter().any(|inode| !self.files[inode].is_parked()) {
-            return unlinked.then_some(Family { head, shared_memory: Vec::new(), fenced: false, unlinked });
+            return unlinked.then_some(Family { head, shared_memory: Vec::new(), unlinked });
         }
         let fenced = !unlinked && set_lock(file, libc::F_WRLCK as c_int, PENDING_BYTE, 1);
-        (fenced || unlinked).then_some(Family { head, shared_memory, fenced, unlinked })
+        (fenced || unlinked).then_some(Family { head, shared_memory, unlinked })
     }
 
     fn named(&self, path: &Path) -> impl Iterator<Item = (Inode, &File)> {
@@ -522,23 +583,56 @@ impl Registry {
         let Some(file) = self.forget(inode) else { return };
         for descriptor in file.descriptors.iter().rev() {
             self.inodes.remove(&descriptor.fd);
-            // SAFETY: ours, parked, and no longer known to anybody.
-            unsafe { libc::close(descriptor.fd) };
+            if inode_of(descriptor.fd) == Some(inode) {
+                // SAFETY: ours, parked, and no longer known to anybody.
+                unsafe { libc::close(descriptor.fd) };
+            }
         }
     }
 
-    /// The inodes of all descriptors of this process that are not ours.
-    fn inodes_of_others(&self) -> HashSet<Inode> {
-        let ours = |fd: &c_int| self.inodes.contains_key(fd);
-        open_descriptors().filter(|fd| !ours(fd)).filter_map(look).map(|found| found.inode).collect()
+    /// The descriptors of these files.
+    fn descriptors(&self, inodes: &HashSet<Inode>) -> HashSet<c_int> {
+        self.inodes.iter().filter(|(_, inode)| inodes.contains(inode)).map(|(fd, _)| *fd).collect()
     }
+}
+
+/// Really closes parked files that nobody else in this process has open. Called after connections were closed.
+pub fn sweep() {
+    // One after the other, so that what a caller has closed is closed when it goes on, whoever sweeps it.
+    let _alone = SWEEPING.lock();
+    let started = Instant::now();
+    let (sweep, all) = {
+        let mut registry = registry();
+        if registry.just_parked.is_empty() {
+            return;
+        }
+        let all = registry.next_sweep.is_none_or(|next| next <= started);
+        (registry.begin_sweep(all), all)
+    };
+    let others = if sweep.families.is_empty() { HashSet::new() } else { inodes_beside(&sweep.ours) };
+    let mut registry = registry();
+    registry.end_sweep(&sweep, &others);
+    if all {
+        registry.next_sweep = Some(Instant::now() + started.elapsed() * SWEEP_SHARE);
+    }
+}
+
+/// The inodes of all descriptors of this process but these.
+fn inodes_beside(ours: &HashSet<c_int>) -> HashSet<Inode> {
+    #[cfg(test)]
+    tests::DURING_A_LOOK.with_borrow_mut(|act| act.iter_mut().for_each(|act| act()));
+    open_descriptors().filter(|fd| !ours.contains(fd)).filter_map(look).map(|found| found.inode).collect()
+}
+
+struct Sweep {
+    families: Vec<Family>,
+    /// The descriptors of these families when the sweep began. What is opened later has no locks yet.
+    ours: HashSet<c_int>,
 }
 
 struct Family {
     head: Inode,
     shared_memory: Vec<Inode>,
-    /// The PENDING byte of the database is held.
-    fenced: bool,
     /// Nobody can open it any more, so nobody's locks on it matter.
     unlinked: bool,
 }
@@ -623,20 +717,43 @@ fn look_at_bytes(path: &[u8]) -> Option<Found> {
 #[cfg(target_os = "linux")]
 fn inode_at(path: &Path) -> Option<Inode> {
     let path = &std::ffi::CString::new(path.as_os_str().as_bytes()).ok()?;
+    match statx(libc::AT_FDCWD, path, 0) {
+        Ok(inode) => Some(inode),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => None,
+        Err(_) => look_at(path).map(|found| found.inode),
+    }
+}
+
+/// The same of a descriptor.
+#[cfg(target_os = "linux")]
+pub(super) fn inode_of(fd: c_int) -> Option<Inode> {
+    match statx(fd, c"", libc::AT_EMPTY_PATH) {
+        Ok(inode) => Some(inode),
+        Err(error) if error.raw_os_error() == Some(libc::EBADF) => None,
+        Err(_) => look(fd).map(|found| found.inode),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn statx(fd: c_int, path: &CStr, flags: c_int) -> std::io::Result<Inode> {
     // SAFETY: a zeroed `struct statx` is a valid one to fill.
     unsafe {
         let mut found: libc::statx = std::mem::zeroed();
-        if libc::statx(libc::AT_FDCWD, path.as_ptr(), 0, libc::STATX_INO, &mut found) != 0 {
-            let missing = std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOENT);
-            return if missing { None } else { look_at(path).map(|found| found.inode) };
+        if libc::statx(fd, path.as_ptr(), flags, libc::STATX_INO, &mut found) != 0 {
+            return Err(std::io::Error::last_os_error());
         }
-        Some(Inode { device: libc::makedev(found.stx_dev_major, found.stx_dev_minor), number: found.stx_ino })
+        Ok(Inode { device: libc::makedev(found.stx_dev_major, found.stx_dev_minor), number: found.stx_ino })
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 fn inode_at(path: &Path) -> Option<Inode> {
     look_at_bytes(path.as_os_str().as_bytes()).map(|found| found.inode)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn inode_of(fd: c_int) -> Option<Inode> {
+    look(fd).map(|found| found.inode)
 }
 
 fn is_read_write(fd: c_int) -> bool {
@@ -651,7 +768,7 @@ fn is_unlinked(fd: c_int) -> bool {
 /// Whether the file system of this descriptor has open-file-description locks.
 fn probe(fd: c_int) -> bool {
     cfg!(any(target_os = "linux", target_os = "android", target_vendor = "apple"))
-        && holder(fd, PENDING_BYTE, 1).is_ok()
+        && conflicting_lock(fd, PENDING_BYTE, 1).is_ok()
 }
 
 /// Sets or removes a lock of ours on a file, without waiting. Says whether it worked.
@@ -662,14 +779,14 @@ fn set_lock(file: &File, kind: c_int, start: i64, length: i64) -> bool {
     unsafe { libc::fcntl(file.lock_fd(), command, &mut lock) == 0 }
 }
 
-/// Who holds a lock on these bytes that would stop us: nobody, or a process (-1 if the lock belongs to a file).
-fn holder(fd: c_int, start: i64, length: i64) -> std::io::Result<Option<libc::pid_t>> {
+/// A lock on these bytes that would stop us from writing. Its process is -1 if it belongs to an open file.
+fn conflicting_lock(fd: c_int, start: i64, length: i64) -> std::io::Result<Option<libc::flock>> {
     let mut lock = record(libc::F_WRLCK as c_int, start, length);
     // SAFETY: as above.
     if unsafe { libc::fcntl(fd, ofd::GETLK, &mut lock) } != 0 {
         return Err(std::io::Error::last_os_error());
     }
-    Ok((lock.l_type != libc::F_UNLCK as libc::c_short).then_some(lock.l_pid))
+    Ok((lock.l_type != libc::F_UNLCK as libc::c_short).then_some(lock))
 }
 
 fn record(kind: c_int, start: i64, length: i64) -> libc::flock {
@@ -719,9 +836,13 @@ pub fn check_shareable(path: &Path) -> Result<()> {
     if LOCKS.is_off() {
         return Ok(());
     }
-    let registry = registry();
-    let lacking = registry.named(path).filter(|(_, file)| !file.has_ofd).map(|(inode, _)| inode).collect::<Vec<_>>();
-    if lacking.is_empty() || registry.inodes_of_others().is_disjoint(&lacking.into_iter().collect()) {
+    let (lacking, ours) = {
+        let registry = registry();
+        let lacking = registry.named(path).filter(|(_, file)| !file.has_ofd).map(|(inode, _)| inode).collect();
+        let ours = registry.descriptors(&lacking);
+        (lacking, ours)
+    };
+    if lacking.is_empty() || inodes_beside(&ours).is_disjoint(&lacking) {
         return Ok(());
     }
     Err(Error::Storage(
@@ -772,6 +893,25 @@ pub fn is_hard_linked(path: &Path) -> bool {
     look_at_bytes(path.as_os_str().as_bytes()).is_some_and(|found| found.links > 1)
 }
 
+/// Whether a file is mounted by itself over this name, and so has another one elsewhere. That other name looks plain.
+#[cfg(target_os = "linux")]
+pub fn is_mounted(path: &Path) -> bool {
+    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
+    // SAFETY: a zeroed `struct statx` is a valid one to fill.
+    let found = unsafe {
+        let mut found: libc::statx = std::mem::zeroed();
+        (libc::statx(libc::AT_FDCWD, path.as_ptr(), 0, libc::STATX_INO, &mut found) == 0).then_some(found)
+    };
+    let root = libc::STATX_ATTR_MOUNT_ROOT as u64;
+    // A kernel that does not know the attribute leaves it out of the mask and never sets it.
+    found.is_some_and(|found| found.stx_attributes_mask & found.stx_attributes & root != 0)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn is_mounted(_path: &Path) -> bool {
+    false
+}
+
 /// A lock on a byte of a database that only this process has: others see at once when the process is gone. It outlives the
 /// connections, so that an item in hand is not given away because its queue was closed.
 pub struct SignOfLife {
@@ -815,7 +955,7 @@ impl SignOfLife {
             return true;
         }
         let Some(byte) = WAIT_TO_RENEW.checked_add(number).filter(|byte| *byte >= WAIT_TO_RENEW) else { return false };
-        file.has_ofd && !LOCKS.is_off() && matches!(holder(file.lock_fd(), byte, 1), Ok(Some(_)))
+        file.has_ofd && !LOCKS.is_off() && matches!(conflicting_lock(file.lock_fd(), byte, 1), Ok(Some(_)))
     }
 
     /// Whether the process that gave this sign lives. What cannot be found out counts as alive: its lease ends by itself.
@@ -826,7 +966,7 @@ impl SignOfLife {
             return true;
         }
         let Some(byte) = SIGN_OF_LIFE.checked_add(number).filter(|byte| *byte >= SIGN_OF_LIFE) else { return true };
-        holder(file.lock_fd(), byte, 1).map_or(true, |holder| holder.is_some())
+        conflicting_lock(file.lock_fd(), byte, 1).map_or(true, |lock| lock.is_some())
     }
 }
 
@@ -836,15 +976,19 @@ impl Drop for SignOfLife {
         if self.generation != fork::generation() {
             return;
         }
-        let mut registry = registry();
-        let Some(file) = registry.files.get_mut(&self.inode) else { return };
-        file.signs.retain(|number| *number != self.number);
-        file.waits_to_renew.retain(|number| *number != self.number);
-        set_lock(file, libc::F_UNLCK as c_int, SIGN_OF_LIFE + self.number, 1);
-        set_lock(file, libc::F_UNLCK as c_int, WAIT_TO_RENEW + self.number, 1);
-        if file.is_parked() && file.signs.is_empty() {
-            registry.sweep(self.inode);
+        {
+            let mut registry = registry();
+            let Some(file) = registry.files.get_mut(&self.inode) else { return };
+            file.signs.retain(|number| *number != self.number);
+            file.waits_to_renew.retain(|number| *number != self.number);
+            set_lock(file, libc::F_UNLCK as c_int, SIGN_OF_LIFE + self.number, 1);
+            set_lock(file, libc::F_UNLCK as c_int, WAIT_TO_RENEW + self.number, 1);
+            if !file.is_parked() || !file.signs.is_empty() {
+                return;
+            }
+            registry.just_parked.insert(self.inode);
         }
+        sweep();
     }
 }
 
@@ -869,7 +1013,7 @@ impl Turnstile {
     pub fn is_taken(device: u64, inode: u64) -> bool {
         let registry = registry();
         let Some(file) = registry.files.get(&Inode { device, number: inode }) else { return false };
-        file.has_ofd && !LOCKS.is_off() && matches!(holder(file.lock_fd(), TURNSTILE, 1), Ok(Some(_)))
+        file.has_ofd && !LOCKS.is_off() && matches!(conflicting_lock(file.lock_fd(), TURNSTILE, 1), Ok(Some(_)))
     }
 }
 
@@ -896,41 +1040,67 @@ pub fn has_own_locks(path: &Path) -> bool {
     !LOCKS.is_off() && registry().named(path).all(|(_, file)| file.has_ofd)
 }
 
-/// Who keeps us from writing.
+/// What keeps us from writing.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Writer {
-    Nobody,
+pub struct Obstacle {
+    pub holder: Holder,
+    pub kind: Kind,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Holder {
     /// A connection of this very process that is not ours.
     ThisProcess,
     Process(i32),
     Unknown,
 }
 
-pub fn writer(path: &Path) -> Writer {
+#[derive(Debug, PartialEq, Eq)]
+pub enum Kind {
+    Writes,
+    /// Stands in the way only of a file that is not in WAL mode.
+    Reads,
+    Excludes,
+}
+
+/// Who holds a lock that a writer needs, at this moment; `None` if nobody does, or it cannot be found out.
+pub fn obstacle(path: &Path) -> Option<Obstacle> {
     let registry = registry();
-    let shm = with_suffix(path, "-shm");
-    let held = match registry.named(&shm).next() {
-        Some((_, file)) => holder(file.lock_fd(), WAL_WRITE_BYTE, 1),
-        // A file that is not in WAL mode yet is locked itself: PENDING, RESERVED and the bytes readers share.
-        None => match registry.named(path).next() {
-            Some((_, file)) => holder(file.lock_fd(), PENDING_BYTE, 512),
-            None => return Writer::Unknown,
+    if let Some((_, file)) = registry.named(&with_suffix(path, "-shm")).next() {
+        return Some(Obstacle { holder: conflict(file, WAL_WRITE_BYTE, 1)?.0, kind: Kind::Writes });
+    }
+    let (_, file) = registry.named(path).next()?;
+    let (start, length) = SHARED_BYTES;
+    let user = conflict(file, start, length);
+    let writer = || conflict(file, RESERVED_BYTE, 1).or_else(|| conflict(file, PENDING_BYTE, 1));
+    let (holder, kind) = match user {
+        Some((holder, true)) => (holder, Kind::Excludes),
+        _ => match writer() {
+            Some((holder, _)) => (holder, Kind::Writes),
+            None => (user?.0, Kind::Reads),
         },
     };
-    match held {
-        Ok(None) => Writer::Nobody,
-        Ok(Some(pid)) if pid == std::process::id() as libc::pid_t => Writer::ThisProcess,
-        Ok(Some(pid)) if pid > 0 => Writer::Process(pid),
-        _ => Writer::Unknown,
-    }
+    Some(Obstacle { holder, kind })
+}
+
+/// Who holds a lock on these bytes, and whether alone.
+fn conflict(file: &File, start: i64, length: i64) -> Option<(Holder, bool)> {
+    let lock = conflicting_lock(file.lock_fd(), start, length).unwrap_or(None)?;
+    let holder = match lock.l_pid {
+        pid if pid == std::process::id() as libc::pid_t => Holder::ThisProcess,
+        pid if pid > 0 => Holder::Process(pid),
+        _ => Holder::Unknown,
+    };
+    Some((holder, lock.l_type == libc::F_WRLCK as libc::c_short))
 }
 
 /// The registry, held over a fork so that the child's copy of it is whole.
-pub struct ForkHold(MutexGuard<'static, Registry>);
+pub struct ForkHold(MutexGuard<'static, Registry>, #[allow(dead_code)] MutexGuard<'static, ()>);
 
 impl ForkHold {
     pub fn take() -> Self {
-        Self(registry())
+        let sweeping = SWEEPING.lock();
+        Self(registry(), sweeping)
     }
 
     /// In the child: the descriptors are the parent's and carry the parent's locks, so they go.
@@ -952,6 +1122,7 @@ mod tests {
     use std::fs::OpenOptions;
     use std::os::fd::AsRawFd;
     use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
 
     struct Place {
         path: PathBuf,
@@ -979,6 +1150,20 @@ mod tests {
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &mut lock) == 0 }
     }
 
+    /// What a test does while a sweep of its thread looks for others.
+    type Act = Option<Box<dyn FnMut()>>;
+    thread_local! {
+        pub static DURING_A_LOOK: std::cell::RefCell<Act> = const { std::cell::RefCell::new(None) };
+    }
+
+    fn during_a_look(act: impl FnMut() + 'static) {
+        DURING_A_LOOK.set(Some(Box::new(act)));
+    }
+
+    fn holder(fd: c_int, start: i64, length: i64) -> Option<libc::pid_t> {
+        conflicting_lock(fd, start, length).unwrap().map(|lock| lock.l_pid)
+    }
+
     fn entries(place: &Place) -> usize {
         let shm = with_suffix(&place.path, "-shm");
         let registry = registry();
@@ -995,7 +1180,7 @@ mod tests {
         drop(open_plainly(&place.path));
         drop(open_plainly(&with_suffix(&place.path, "-shm")));
         let stranger = open_plainly(&place.path);
-        assert_eq!(holder(stranger.as_raw_fd(), SHARED_BYTE, 1).unwrap(), Some(-1));
+        assert_eq!(holder(stranger.as_raw_fd(), SHARED_BYTE, 1), Some(-1));
     }
 
     #[test]
@@ -1014,7 +1199,7 @@ mod tests {
         assert!(lock_as_process(&other, 0));
         drop(queue(&place));
         let stranger = open_plainly(&place.path);
-        assert_eq!(holder(stranger.as_raw_fd(), 0, 1).unwrap(), Some(std::process::id() as libc::pid_t));
+        assert_eq!(holder(stranger.as_raw_fd(), 0, 1), Some(std::process::id() as libc::pid_t));
         assert!(entries(&place) > 0);
         assert!(registry().named(&place.path).all(|(_, file)| file.is_parked()));
         // A close of any descriptor would drop the other copy's lock, so these are leaked to the end of the test.
@@ -1044,6 +1229,53 @@ mod tests {
         drop(queue(&place));
         assert_eq!(entries(&place), 0);
         assert!(!with_suffix(&place.path, "-wal").exists());
+    }
+
+    #[test]
+    fn a_close_that_looks_for_others_holds_nobody_up() {
+        let (place, looks) = (place(), Arc::new(AtomicUsize::new(0)));
+        let opened = queue(&place);
+        let elsewhere = self::place();
+        let other = queue(&elsewhere);
+        let (beside, seen) = (other.clone(), looks.clone());
+        during_a_look(move || {
+            beside.enqueue(NewItem::text("y")).unwrap();
+            seen.fetch_add(1, Ordering::Relaxed);
+        });
+        drop(opened);
+        DURING_A_LOOK.set(None);
+        assert!(looks.load(Ordering::Relaxed) > 0);
+        assert_eq!(entries(&place), 0);
+    }
+
+    #[test]
+    fn a_file_that_is_opened_while_a_sweep_looks_for_others_stays_open() {
+        let place = place();
+        drop(queue(&place));
+        let other = open_plainly(&place.path);
+        drop(queue(&place));
+        drop(other);
+        let inode = look_at_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
+        assert!(registry().files[&inode].is_parked());
+        let (path, opened) = (place.path.clone(), Arc::new(Mutex::new(None)));
+        let kept = opened.clone();
+        during_a_look(move || {
+            let connection = rusqlite::Connection::open(&path).unwrap();
+            connection.execute_batch("UPDATE ingest_queue SET project = 'p'").unwrap();
+            *kept.lock() = Some(connection);
+        });
+        registry().just_parked.insert(inode);
+        sweep();
+        DURING_A_LOOK.set(None);
+        let opened = opened.lock().take().unwrap();
+        opened.execute_batch("UPDATE ingest_queue SET project = 'q'").unwrap();
+        let stranger = open_plainly(&place.path);
+        assert_eq!(holder(stranger.as_raw_fd(), SHARED_BYTE, 1), Some(-1), "its locks are there");
+        assert_eq!(holder(stranger.as_raw_fd(), PENDING_BYTE, 1), None, "others can lock the file");
+        drop(opened);
+        drop(stranger);
+        drop(queue(&place));
+        assert_eq!(entries(&place), 0);
     }
 
     #[test]
@@ -1080,7 +1312,7 @@ mod tests {
         let Inode { device, number } = look_at_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
         let sign = SignOfLife::give(device, number, 1 << 40).unwrap();
         let stranger = open_plainly(&place.path);
-        let is_held = || holder(stranger.as_raw_fd(), SIGN_OF_LIFE + (1 << 40), 1).unwrap().is_some();
+        let is_held = || holder(stranger.as_raw_fd(), SIGN_OF_LIFE + (1 << 40), 1).is_some();
         assert!(is_held() && SignOfLife::is_seen(device, number, 1 << 40));
         assert!(!SignOfLife::is_seen(device, number, 5));
         drop(queue);
@@ -1097,9 +1329,10 @@ mod tests {
         let place = place();
         let _queue = queue(&place);
         let shm = open_plainly(&with_suffix(&place.path, "-shm"));
-        assert_eq!(writer(&place.path), Writer::Nobody);
+        assert_eq!(obstacle(&place.path), None);
         assert!(lock_as_process(&shm, WAL_WRITE_BYTE));
-        assert_eq!(writer(&place.path), Writer::ThisProcess);
+        let own = Obstacle { holder: Holder::ThisProcess, kind: Kind::Writes };
+        assert_eq!(obstacle(&place.path), Some(own));
     }
 
     #[test]

@@ -31,11 +31,17 @@ pub fn is_writable(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| !found.permissions().readonly())
 }
 
+pub fn sweep() {}
+
 pub fn check_shareable(_path: &Path) -> Result<()> {
     Ok(())
 }
 
 pub fn is_hard_linked(_path: &Path) -> bool {
+    false
+}
+
+pub fn is_mounted(_path: &Path) -> bool {
     false
 }
 
@@ -51,15 +57,27 @@ pub fn has_own_locks(_path: &Path) -> bool {
     true
 }
 
-pub enum Writer {
-    Nobody,
+pub struct Obstacle {
+    pub holder: Holder,
+    pub kind: Kind,
+}
+
+#[derive(PartialEq, Eq)]
+pub enum Holder {
     ThisProcess,
     Process(i32),
     Unknown,
 }
 
-pub fn writer(_path: &Path) -> Writer {
-    Writer::Unknown
+#[derive(PartialEq, Eq)]
+pub enum Kind {
+    Writes,
+    Reads,
+    Excludes,
+}
+
+pub fn obstacle(_path: &Path) -> Option<Obstacle> {
+    None
 }
 
 /// What this copy of SQLite keeps for the whole process.

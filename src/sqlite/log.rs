@@ -99,15 +99,22 @@ impl Logs {
 
 /// SQLite's `pwrite`.
 pub unsafe extern "C" fn write(fd: c_int, data: *const c_void, length: usize, offset: libc::off_t) -> isize {
-    let decision = {
+    let (decision, inode) = {
         let mut registry = locks::registry();
         // SAFETY: SQLite passes `length` bytes to write.
         let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), length) };
-        registry.logs.logs.get_mut(&fd).map(|log| log.offer(bytes, offset))
+        (registry.logs.logs.get_mut(&fd).map(|log| log.offer(bytes, offset)), registry.inode(fd))
     };
+    if matches!(decision, Some(Decision::Hold)) {
+        return length as isize;
+    }
+    // The application may have closed the descriptor (`os.closerange`), and its number may be that of another file now.
+    if inode.is_some() && locks::inode_of(fd) != inode {
+        locks::set_errno(libc::EBADF);
+        return -1;
+    }
     let passes = match decision {
-        None => true,
-        Some(Decision::Hold) => return length as isize,
+        None | Some(Decision::Hold) => true,
         Some(Decision::Send(held, start)) => {
             return if send(fd, held, start) { length as isize } else { -1 };
         }

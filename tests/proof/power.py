@@ -327,14 +327,15 @@ def failed_syncs(disk: Disk, folder: Path, cutter: Cutter, options: dict[str, An
     # SQLite does not tell when a sync fails in a close.
     for verb in options.get("verbs", [verb for verb in VERBS if verb != "reopen"]):
         for sync in itertools.count(1):
-            recording = follow_failure(disk, folder, verb, sync)
+            recording = follow_failure(disk, folder, verb, sync, beside_a_reader=options.get("reader", False))
             if all(change.what != "F" for change in recording.changes):
                 break
             cutter.cut(recording, 2)
 
 
-def follow_failure(disk: Disk, folder: Path, verb: str, sync: int) -> Recording:
+def follow_failure(disk: Disk, folder: Path, verb: str, sync: int, *, beside_a_reader: bool) -> Recording:
     """Record a verb whose sync of this number fails, and an item put after it."""
+    readers: list[sqlite3.Connection] = []
 
     def program(path: Path) -> None:
         running = Program(path, "full")
@@ -342,6 +343,12 @@ def follow_failure(disk: Disk, folder: Path, verb: str, sync: int) -> Recording:
         # What follows stands in a log of its own, which nothing before it mends.
         running.fold()
         disk.mark(BEGUN)
+        if beside_a_reader:
+            # Until it ends, the log cannot start anew.
+            reader = sqlite3.connect(path, isolation_level=None)
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM ingest_queue").fetchone()
+            readers.append(reader)
         running.claim()
         disk.mark(2)
         disk.arm_sync(sync)
@@ -352,6 +359,8 @@ def follow_failure(disk: Disk, folder: Path, verb: str, sync: int) -> Recording:
         running.enqueue()
         disk.mark(5)
         disk.record(-1)
+        for reader in readers:
+            reader.close()
         running.queue.close()
 
     return Recording(record(disk, folder, program), {BEGUN, 5}, f"{verb}, sync {sync} fails")

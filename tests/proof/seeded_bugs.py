@@ -119,7 +119,7 @@ BUGS = [
     Bug(
         "index and table may disagree",
         "src/queue/claim.rs",
-        'return Err(Error::disagreement(format_args!("item {id}")));',
+        'return Err(tx.without_effect(format_args!("the claim of item {id}")));',
         "return Ok(None);",
         ("tests/proof/test_damage.py",),
     ),
@@ -147,8 +147,8 @@ BUGS = [
     Bug(
         "the dead not noticed",
         "src/sqlite/locks.rs",
-        "holder(file.lock_fd(), byte, 1).map_or(true, |holder| holder.is_some())",
-        "holder(file.lock_fd(), byte, 1).map_or(true, |holder| holder.is_some() || true)",
+        "conflicting_lock(file.lock_fd(), byte, 1).map_or(true, |lock| lock.is_some())",
+        "conflicting_lock(file.lock_fd(), byte, 1).map_or(true, |lock| lock.is_some() || true)",
         ("tests/test_deaths.py",),
     ),
     Bug(

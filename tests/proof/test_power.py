@@ -65,7 +65,9 @@ def test_shared_commits_and_a_log_that_starts_anew_survive_a_power_cut(disk: Pat
     "options",
     [
         pytest.param({"verbs": ["enqueue", "fold"], "most": 2}, id="short"),
+        pytest.param({"verbs": ["enqueue"], "most": 2, "reader": True}, id="short-beside-a-reader"),
         pytest.param({"most": 6}, id="long", marks=LONG),
+        pytest.param({"most": 6, "reader": True}, id="long-beside-a-reader", marks=LONG),
     ],
 )
 def test_what_is_acknowledged_after_a_failed_sync_survives_a_power_cut(disk: Path, options: dict[str, Any]) -> None:
