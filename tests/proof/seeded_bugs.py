@@ -67,8 +67,8 @@ BUGS = [
     Bug(
         "deferred BEGIN",
         "src/sqlite/connection.rs",
-        'run(writer.connection(), "BEGIN IMMEDIATE")',
-        'run(writer.connection(), "BEGIN")',
+        '|| run(connection, "BEGIN IMMEDIATE")',
+        '|| run(connection, "BEGIN")',
         ("tests/test_processes.py", "tests/proof/test_transactions.py"),
     ),
     Bug(
