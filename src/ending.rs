@@ -41,7 +41,8 @@ pub enum Meaning {
 }
 
 impl Meaning {
-    /// As the loops spell it.
+    /// As the Python loops spell it.
+    #[cfg(feature = "python")]
     pub fn as_str(self) -> &'static str {
         match self {
             Meaning::Failed => "failed",

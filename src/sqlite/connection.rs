@@ -110,7 +110,7 @@ struct Writer {
     flush: Flush,
     /// When the files were last found to be ours.
     checked_at: Option<Instant>,
-    turns: Turns,
+    turns: Box<Turns>,
 }
 
 /// One file as this process has it open. All queues of the file share it.
@@ -236,7 +236,7 @@ impl Database {
             patience,
             flush: Flush::Full,
             checked_at: None,
-            turns: Turns::default(),
+            turns: Box::default(),
         };
         for flush in [Flush::Normal, Flush::Full] {
             writer.switch(flush)?;
@@ -395,7 +395,7 @@ impl Database {
     fn lead(&self, mut writer: Taken<'_, Writer>, flush: Flush, clock: &Clock, own: &mut Work<'_>) -> Result<()> {
         let (outcome, has_served) = self.transact(&writer, flush, clock, own);
         writer.checked_at = outcome.is_ok().then(Instant::now);
-        writer.turns.note_commit();
+        writer.turns.after_transaction();
         if let Err(Error::Io(_)) = &outcome {
             self.give_up_connections(&mut writer);
         }

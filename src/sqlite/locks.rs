@@ -46,8 +46,8 @@ const SHARED_BYTES: (i64, i64) = (PENDING_BYTE + 2, 510);
 const SIGN_OF_LIFE: i64 = 1 << 62;
 /// Bytes from here on say that a process waits to renew what it holds; beyond every sign of life.
 const WAIT_TO_RENEW: i64 = SIGN_OF_LIFE + (1 << 42);
-/// Where a writer stands that has waited long; below the first sign of life.
-const TURNSTILE: i64 = SIGN_OF_LIFE;
+/// The bytes by which writers take turns, below the first sign of life.
+const MARKS: i64 = SIGN_OF_LIFE - 2;
 /// The byte of `-shm` that a writer of the WAL holds.
 const WAL_WRITE_BYTE: i64 = 120;
 /// How often the system is asked to give up a lock; it refuses only when it is out of memory.
@@ -992,45 +992,59 @@ impl Drop for SignOfLife {
     }
 }
 
-/// The byte at which one writer at a time stands until it has its turn; see [`super::turns`]. Within a process there is one
-/// writer a file, so a process does not meet itself there.
-pub struct Turnstile {
+/// A byte that one process holds to tell the other writers something; see [`super::turns`]. A process has one writer for a
+/// file, so it does not meet itself there.
+pub struct MarkGuard {
     inode: Inode,
+    mark: Mark,
     generation: u64,
 }
 
-impl Turnstile {
-    /// `None` if another process stands there, or the file system has no such locks.
-    pub fn take(device: u64, inode: u64) -> Option<Self> {
-        let inode = Inode { device, number: inode };
-        let registry = registry();
-        let file = registry.files.get(&inode)?;
-        let is_taken = !LOCKS.is_off() && file.has_ofd && set_lock(file, libc::F_WRLCK as c_int, TURNSTILE, 1);
-        is_taken.then(|| Self { inode, generation: fork::generation() })
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    OccasionalWaits = 0,
+    SteadyWaits = 1,
+    Yields = 2,
+}
 
-    /// Whether another process stands there.
-    pub fn is_taken(device: u64, inode: u64) -> bool {
-        let registry = registry();
-        let Some(file) = registry.files.get(&Inode { device, number: inode }) else { return false };
-        file.has_ofd && !LOCKS.is_off() && matches!(conflicting_lock(file.lock_fd(), TURNSTILE, 1), Ok(Some(_)))
+impl Mark {
+    fn byte(self) -> i64 {
+        MARKS + self as i64
     }
 }
 
-impl Drop for Turnstile {
+impl MarkGuard {
+    /// `None` if another process has it, or the file system has no such locks.
+    pub fn take(device: u64, inode: u64, mark: Mark) -> Option<Self> {
+        let inode = Inode { device, number: inode };
+        let registry = registry();
+        let file = registry.files.get(&inode)?;
+        let is_taken = !LOCKS.is_off() && file.has_ofd && set_lock(file, libc::F_WRLCK as c_int, mark.byte(), 1);
+        is_taken.then(|| Self { inode, mark, generation: fork::generation() })
+    }
+
+    /// Whether another process has it.
+    pub fn is_taken(device: u64, inode: u64, mark: Mark) -> bool {
+        let registry = registry();
+        let Some(file) = registry.files.get(&Inode { device, number: inode }) else { return false };
+        file.has_ofd && !LOCKS.is_off() && matches!(conflicting_lock(file.lock_fd(), mark.byte(), 1), Ok(Some(_)))
+    }
+}
+
+impl Drop for MarkGuard {
     fn drop(&mut self) {
         if self.generation == fork::generation()
             && let Some(file) = registry().files.get(&self.inode)
         {
-            set_lock(file, libc::F_UNLCK as c_int, TURNSTILE, 1);
+            set_lock(file, libc::F_UNLCK as c_int, self.mark.byte(), 1);
         }
     }
 }
 
-/// Stands at the turnstile of a file, or leaves it, as another process would.
+/// Takes a mark, or lets go of it, as another process would.
 #[cfg(test)]
-pub fn hold_turnstile(fd: c_int, stands: bool) -> bool {
-    let mut lock = record(if stands { libc::F_WRLCK } else { libc::F_UNLCK } as c_int, TURNSTILE, 1);
+pub fn set_mark(fd: c_int, mark: Mark, is_taken: bool) -> bool {
+    let mut lock = record(if is_taken { libc::F_WRLCK } else { libc::F_UNLCK } as c_int, mark.byte(), 1);
     // SAFETY: a valid `struct flock` on a descriptor of the test's.
     unsafe { libc::fcntl(fd, ofd::SETLK, &mut lock) == 0 }
 }

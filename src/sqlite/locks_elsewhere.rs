@@ -117,14 +117,21 @@ pub fn write_log_again(_log: &Path) -> Result<()> {
 }
 
 /// Where there are no such locks, chance decides whose turn it is.
-pub struct Turnstile;
+pub struct MarkGuard;
 
-impl Turnstile {
-    pub fn take(_device: u64, _inode: u64) -> Option<Self> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    OccasionalWaits,
+    SteadyWaits,
+    Yields,
+}
+
+impl MarkGuard {
+    pub fn take(_device: u64, _inode: u64, _mark: Mark) -> Option<Self> {
         None
     }
 
-    pub fn is_taken(_device: u64, _inode: u64) -> bool {
+    pub fn is_taken(_device: u64, _inode: u64, _mark: Mark) -> bool {
         false
     }
 }

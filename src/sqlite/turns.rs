@@ -1,121 +1,235 @@
-//! Taking turns at the write lock.
+//! Fairness at the write lock: which process yields to which.
 //!
-//! A process that writes again and again finds the lock free whenever it comes back; one that writes now and then has to
-//! hit the instant in between, and may wait for a hundred milliseconds. So a writer that has had no turn for a while stands
-//! at a turnstile, a byte of the file, and asks for the lock often; one that has just had its turn sees it there and lets it
-//! go first. Turns are still several transactions long: each change of writer makes the next one read changed pages anew.
+//! SQLite's write lock has no queue. A process that writes without a pause finds it free whenever it comes back; one that
+//! writes now and then has to hit the instant in between, and may wait for a hundred milliseconds. Each change of writer
+//! is dear, because the next writer reads changed pages anew. So writers tell each other, by locks on bytes of the file:
+//!
+//! | writer | tells that it waits | and the steady writer that comes back to the lock |
+//! |---|---|---|
+//! | occasional | at once, and tries often | yields at once, and goes on with its turn afterwards |
+//! | steady: writes without a pause | after a while, and tries seldom | yields when its own turn is over, and tells so |
 
 use std::time::{Duration, Instant};
 
-use super::locks::Turnstile;
+use super::locks::{Mark, MarkGuard};
 use crate::error::{Error, Result};
 
-/// A writer that comes back sooner than this after its last commit goes round and round.
-const ROUND: Duration = Duration::from_micros(500);
-/// It waits so long before it stands at the turnstile; any other writer stands there at once.
-const LONGEST_TURN: Duration = Duration::from_millis(10);
-/// It looks at the turnstile so often.
+/// A writer is steady that has come back so often sooner than this after its last transaction.
+const STEADY_AFTER: u32 = 8;
+const AT_ONCE: Duration = Duration::from_micros(500);
+/// One longer pause halves the count: the system may have let the process wait.
+const MOST_COUNTED: u32 = 16;
+/// How long a steady writer goes on while another one waits.
+const TURN: Duration = Duration::from_millis(20);
+/// How long a steady writer waits before it tells so; its own turn is over then.
+const STEADY_PATIENCE: Duration = Duration::from_millis(5);
+/// How often a steady writer looks whether others wait.
 const LOOK_EVERY: Duration = Duration::from_micros(300);
-/// How long it lets one go first. Who stands there longer does not ask for the lock: its process was stopped.
-const LONGEST_COURTESY: Duration = Duration::from_millis(20);
-/// For so long a turnstile at which such a process stands is passed by.
-const PASSED_BY: Duration = Duration::from_secs(1);
-const SHORTEST_PAUSE: Duration = Duration::from_micros(50);
+/// How long it yields to an occasional writer. A process that tells for longer that it waits was perhaps stopped.
+const LONGEST_YIELD: Duration = Duration::from_millis(20);
+/// How long it yields to a steady one, which hears of it sooner. Another may tell that it waits as soon as that one has the
+/// lock, so that the mark says nothing then.
+const YIELD_TO_STEADY: Duration = Duration::from_millis(2);
+/// How long the marks of others are disregarded when two yields in a row were in vain; longer after each further one.
+const DISREGARD: Duration = Duration::from_millis(50);
+/// How often a steady writer that waits looks whether another one yields to it.
+const LOOK_FOR_YIELD: Duration = Duration::from_micros(200);
+/// A few transactions, and what only a long transaction of another program explains.
+const SHORT_WAIT: Duration = Duration::from_millis(10);
+const LONG_WAIT: Duration = Duration::from_millis(100);
+/// The system adds about as much again.
+const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
 /// How often the lock is asked for before the first sleep: most transactions are shorter than the shortest sleep.
 const SHORT_TRIES: u32 = 2;
 
-/// What a writer remembers of its turns.
+/// A file, by device and inode; `None` for one in memory.
+type File = Option<(u64, u64)>;
+
+/// What a process's writer remembers of its turns.
 #[derive(Default)]
 pub struct Turns {
-    last_commit: Option<Instant>,
+    last_transaction: Option<Instant>,
+    times_at_once: u32,
+    turn_began: Option<Instant>,
     looked_at: Option<Instant>,
-    passes_by_until: Option<Instant>,
+    disregards_until: Option<Instant>,
+    yields_in_vain: u32,
+    /// An occasional writer keeps it until its transaction has ended: a steady one that meets it knows that the lock will
+    /// soon be free again.
+    waits: Option<MarkGuard>,
 }
 
 impl Turns {
-    pub fn note_commit(&mut self) {
-        self.last_commit = Some(Instant::now());
+    /// The transaction has ended, whichever way.
+    pub fn after_transaction(&mut self) {
+        self.waits = None;
+        self.last_transaction = Some(Instant::now());
     }
 
-    /// Asks for the lock until it is given, for at most `limit`. Holds nothing when it returns but, perhaps, the lock.
-    pub fn wait(&mut self, file: Option<(u64, u64)>, limit: Duration, begin: impl Fn() -> Result<()>) -> Result<()> {
+    /// Asks for the lock until it is given, for at most `limit`.
+    pub fn wait(&mut self, file: File, limit: Duration, begin: impl Fn() -> Result<()>) -> Result<()> {
         let started = Instant::now();
-        let goes_round = self.last_commit.is_some_and(|time| started.duration_since(time) < ROUND);
-        let courtesy = if goes_round { self.let_others_first(file, started, limit) } else { Courtesy::None };
-        let mut standing = None;
+        let is_back_at_once = self.last_transaction.is_some_and(|time| started.duration_since(time) < AT_ONCE);
+        self.times_at_once =
+            if is_back_at_once { MOST_COUNTED.min(self.times_at_once + 1) } else { self.times_at_once / 2 };
+        let begun = if self.times_at_once >= STEADY_AFTER {
+            self.wait_as_steady(file, started, limit, begin)
+        } else {
+            self.turn_began = None;
+            self.wait_as_occasional(file, started, limit, begin)
+        };
+        if begun.is_err() {
+            self.waits = None;
+        }
+        begun
+    }
+
+    fn wait_as_occasional(
+        &mut self,
+        file: File,
+        started: Instant,
+        limit: Duration,
+        begin: impl Fn() -> Result<()>,
+    ) -> Result<()> {
         for tries in 0.. {
-            match begin() {
-                Err(Error::Busy(_)) if started.elapsed() < limit => {}
-                begun => {
-                    if begun.is_ok() && courtesy == Courtesy::InVain && tries == 0 {
-                        // The lock was free all the time: who stands at the turnstile does not want it.
-                        self.passes_by_until = started.checked_add(PASSED_BY);
-                    }
-                    return begun;
-                }
-            }
+            let begun = begin();
             let waited = started.elapsed();
-            let in_need_for = waited.checked_sub(if goes_round { LONGEST_TURN } else { Duration::ZERO });
-            if in_need_for.is_some() && standing.is_none() {
-                standing = file.and_then(|(device, inode)| Turnstile::take(device, inode));
+            if !is_busy(&begun) || waited >= limit {
+                return begun;
             }
-            let pause = match courtesy {
-                // One transaction, and it is this writer's turn again.
-                Courtesy::Shown if waited < LONGEST_COURTESY => Some(SHORTEST_PAUSE),
-                _ => pause(tries, in_need_for),
-            };
-            match pause {
-                Some(pause) => std::thread::sleep(pause.min(limit.saturating_sub(waited))),
-                None => std::thread::yield_now(),
+            if self.waits.is_none() {
+                self.waits = take(file, Mark::OccasionalWaits);
+            }
+            match waited {
+                _ if tries < SHORT_TRIES => std::thread::yield_now(),
+                waited if waited < SHORT_WAIT => sleep(SHORTEST_PAUSE, limit - waited),
+                waited if waited < LONG_WAIT => sleep(varied(1_000), limit - waited),
+                _ => sleep(varied(8_000), limit - waited),
             }
         }
         unreachable!("the tries do not end")
     }
 
-    /// Lets a writer go first that stands at the turnstile.
-    fn let_others_first(&mut self, file: Option<(u64, u64)>, started: Instant, limit: Duration) -> Courtesy {
-        let Some((device, inode)) = file else { return Courtesy::None };
+    fn wait_as_steady(
+        &mut self,
+        file: File,
+        started: Instant,
+        limit: Duration,
+        begin: impl Fn() -> Result<()>,
+    ) -> Result<()> {
+        let yielded = self.yield_to_others(file, started, limit);
+        for tries in 0.. {
+            let begun = begin();
+            let waited = started.elapsed();
+            if !is_busy(&begun) || waited >= limit {
+                // The lock was free while this writer yielded, if it is free now.
+                if yielded == Yielded::InVain && tries == 0 {
+                    self.count_yield_in_vain();
+                }
+                if waited >= STEADY_PATIENCE || self.turn_began.is_none() {
+                    self.turn_began = Some(Instant::now());
+                }
+                self.waits = None;
+                return begun;
+            }
+            let left = limit - waited;
+            if tries < SHORT_TRIES {
+                std::thread::yield_now();
+            } else if yielded != Yielded::ToSteady && waited < SHORT_WAIT && is_taken(file, Mark::OccasionalWaits) {
+                sleep(SHORTEST_PAUSE, left);
+            } else {
+                self.sleep_until_yielded_to(file, waited, varied(2_000 << (tries - SHORT_TRIES).min(2)).min(left));
+            }
+        }
+        unreachable!("the tries do not end")
+    }
+
+    /// Sleeps for `pause`, or until another steady writer yields to this one.
+    fn sleep_until_yielded_to(&mut self, file: File, waited: Duration, pause: Duration) {
+        if self.waits.is_none() && waited >= STEADY_PATIENCE {
+            self.waits = take(file, Mark::SteadyWaits);
+        }
+        if self.waits.is_none() || waited >= LONG_WAIT {
+            return std::thread::sleep(pause);
+        }
+        let started = Instant::now();
+        while started.elapsed() < pause && !is_taken(file, Mark::Yields) {
+            std::thread::sleep(LOOK_FOR_YIELD);
+        }
+    }
+
+    fn count_yield_in_vain(&mut self) {
+        if self.yields_in_vain > 0 {
+            let disregard = DISREGARD * (1 << (self.yields_in_vain - 1).min(5));
+            self.disregards_until = Instant::now().checked_add(disregard);
+        }
+        self.yields_in_vain = self.yields_in_vain.saturating_add(1);
+    }
+
+    /// Lets an occasional writer that waits go first, and a steady one if this writer's turn is over.
+    fn yield_to_others(&mut self, file: File, started: Instant, limit: Duration) -> Yielded {
         let has_looked = self.looked_at.is_some_and(|time| started.duration_since(time) < LOOK_EVERY);
-        if has_looked || self.passes_by_until.is_some_and(|until| started < until) {
-            return Courtesy::None;
+        if has_looked || self.disregards_until.is_some_and(|until| started < until) {
+            return Yielded::ToNone;
         }
         self.looked_at = Some(started);
-        let mut courtesy = Courtesy::None;
-        while Turnstile::is_taken(device, inode) {
-            if started.elapsed() >= LONGEST_COURTESY.min(limit) {
-                return Courtesy::InVain;
+        let is_over = self.turn_began.is_some_and(|time| started.duration_since(time) >= TURN);
+        if is_taken(file, Mark::OccasionalWaits) {
+            self.yield_to_occasional(file, started, limit)
+        } else if is_over && is_taken(file, Mark::SteadyWaits) {
+            let _told = take(file, Mark::Yields);
+            while started.elapsed() < YIELD_TO_STEADY.min(limit) && is_taken(file, Mark::SteadyWaits) {
+                std::thread::sleep(SHORTEST_PAUSE);
+            }
+            Yielded::ToSteady
+        } else {
+            Yielded::ToNone
+        }
+    }
+
+    fn yield_to_occasional(&mut self, file: File, started: Instant, limit: Duration) -> Yielded {
+        while is_taken(file, Mark::OccasionalWaits) {
+            if started.elapsed() >= LONGEST_YIELD.min(limit) {
+                return Yielded::InVain;
             }
             std::thread::sleep(SHORTEST_PAUSE);
-            courtesy = Courtesy::Shown;
         }
-        courtesy
+        self.yields_in_vain = 0;
+        Yielded::ToOccasional
     }
 }
 
-/// What came of letting others go first.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Courtesy {
-    /// None stood there.
-    None,
-    Shown,
-    /// One stood there for longer than a turn takes.
+/// To whom a steady writer has yielded last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Yielded {
+    ToNone,
+    ToOccasional,
+    ToSteady,
+    /// An occasional one told for too long that it waits.
     InVain,
 }
 
-/// How long to sleep before the lock is asked for again. Whoever is in need of a turn asks often; the others sleep longer than
-/// a few transactions, and differ, so that they do not march in step.
-fn pause(tries: u32, in_need_for: Option<Duration>) -> Option<Duration> {
-    if tries < SHORT_TRIES {
-        return None;
-    }
-    let longest = match in_need_for {
-        Some(time) if time < Duration::from_millis(10) => 100,
-        Some(time) if time < Duration::from_millis(100) => 1_000,
-        Some(_) => 8_000,
-        None => 2_000 << (tries - SHORT_TRIES).min(2),
-    };
+fn is_busy(begun: &Result<()>) -> bool {
+    matches!(begun, Err(Error::Busy(_)))
+}
+
+fn take(file: File, mark: Mark) -> Option<MarkGuard> {
+    file.and_then(|(device, inode)| MarkGuard::take(device, inode, mark))
+}
+
+fn is_taken(file: File, mark: Mark) -> bool {
+    file.is_some_and(|(device, inode)| MarkGuard::is_taken(device, inode, mark))
+}
+
+fn sleep(pause: Duration, left: Duration) {
+    std::thread::sleep(pause.min(left));
+}
+
+/// Between half of `longest` and all of it, so that the waiting writers do not march in step.
+fn varied(longest_microseconds: u64) -> Duration {
     let dice = u64::from(getrandom::u32().unwrap_or(0));
-    Some(Duration::from_micros(longest / 2 + dice % (longest / 2 + 1)))
+    let half = longest_microseconds / 2;
+    Duration::from_micros(half + dice % (half + 1))
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -125,20 +239,20 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use super::super::locks::hold_turnstile;
+    use super::super::locks::set_mark;
     use super::*;
     use crate::{NewItem, Options, Queue};
 
     const LONG: Duration = Duration::from_secs(30);
 
-    struct Place {
+    struct SharedFile {
         _queue: std::sync::Arc<Queue>,
         /// As another process would have it open.
         stranger: std::fs::File,
         folder: tempfile::TempDir,
     }
 
-    impl Place {
+    impl SharedFile {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("app.db");
@@ -148,18 +262,18 @@ mod tests {
             Self { _queue: queue, stranger, folder }
         }
 
-        fn file(&self) -> Option<(u64, u64)> {
+        fn id(&self) -> Option<(u64, u64)> {
             let found = std::fs::metadata(self.folder.path().join("app.db")).unwrap();
             Some((found.dev(), found.ino()))
         }
 
-        /// Whether the stranger could stand at the turnstile; if so, it stands there.
-        fn stands(&self) -> bool {
-            hold_turnstile(self.stranger.as_raw_fd(), true)
+        /// Whether another process could set the mark; if so, it is set.
+        fn other_takes(&self, mark: Mark) -> bool {
+            set_mark(self.stranger.as_raw_fd(), mark, true)
         }
 
-        fn leaves(&self) {
-            hold_turnstile(self.stranger.as_raw_fd(), false);
+        fn other_leaves(&self, mark: Mark) {
+            set_mark(self.stranger.as_raw_fd(), mark, false);
         }
     }
 
@@ -168,57 +282,74 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_comes_now_and_then_stands_at_the_turnstile_until_it_has_the_lock() {
-        let place = Place::new();
+    fn an_occasional_writer_is_marked_until_its_transaction_has_ended() {
+        let file = SharedFile::new();
         let tries = Cell::new(0);
         let begin = || {
             tries.set(tries.get() + 1);
-            match tries.get() {
-                1 => busy(),
-                2 if place.stands() => panic!("nobody stood there"),
-                _ => Ok(()),
-            }
+            if tries.get() == 1 { busy() } else { Ok(()) }
         };
-        Turns::default().wait(place.file(), LONG, begin).unwrap();
+        let mut turns = Turns::default();
+        turns.wait(file.id(), LONG, begin).unwrap();
         assert_eq!(tries.get(), 2);
-        assert!(place.stands());
+        assert!(!file.other_takes(Mark::OccasionalWaits));
+        turns.after_transaction();
+        assert!(file.other_takes(Mark::OccasionalWaits));
     }
 
     #[test]
-    fn a_writer_that_goes_round_lets_the_one_at_the_turnstile_go_first() {
-        let place = Place::new();
+    fn a_steady_writer_yields_to_an_occasional_one() {
+        let file = SharedFile::new();
         let mut turns = Turns::default();
         let has_left = AtomicBool::new(false);
-        assert!(place.stands());
+        assert!(file.other_takes(Mark::OccasionalWaits));
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                std::thread::sleep(LONGEST_COURTESY / 10);
+                std::thread::sleep(LONGEST_YIELD / 10);
                 has_left.store(true, Ordering::SeqCst);
-                place.leaves();
+                file.other_leaves(Mark::OccasionalWaits);
             });
-            turns.note_commit();
+            turns.times_at_once = STEADY_AFTER;
+            turns.after_transaction();
             let begin = || if has_left.load(Ordering::SeqCst) { Ok(()) } else { panic!("it went first") };
-            turns.wait(place.file(), LONG, begin).unwrap();
+            turns.wait(file.id(), LONG, begin).unwrap();
         });
     }
 
     #[test]
-    fn a_stopped_process_at_the_turnstile_is_passed_by() {
-        let place = Place::new();
+    fn a_steady_writer_yields_to_another_one_only_when_its_turn_is_over() {
+        let file = SharedFile::new();
         let mut turns = Turns::default();
-        assert!(place.stands());
-        turns.note_commit();
-        turns.wait(place.file(), LONG, || Ok(())).unwrap();
-        assert!(turns.passes_by_until.is_some());
-        turns.note_commit();
+        assert!(file.other_takes(Mark::SteadyWaits));
+        for (turn_began, yielded) in [(Instant::now(), Yielded::ToNone), (Instant::now() - TURN, Yielded::ToSteady)] {
+            turns.looked_at = None;
+            turns.turn_began = Some(turn_began);
+            assert_eq!(turns.yield_to_others(file.id(), Instant::now(), LONG), yielded);
+        }
+    }
+
+    #[test]
+    fn the_mark_of_a_stopped_process_is_disregarded() {
+        let file = SharedFile::new();
+        let mut turns = Turns { times_at_once: STEADY_AFTER, ..Turns::default() };
+        assert!(file.other_takes(Mark::OccasionalWaits));
+        for _ in 0..2 {
+            assert!(turns.disregards_until.is_none(), "one yield in vain proves nothing");
+            turns.after_transaction();
+            turns.looked_at = None;
+            turns.wait(file.id(), LONG, || Ok(())).unwrap();
+        }
+        turns.after_transaction();
         turns.looked_at = None;
-        turns.wait(place.file(), LONG, || Ok(())).unwrap();
+        turns.wait(file.id(), LONG, || Ok(())).unwrap();
         assert!(turns.looked_at.is_none(), "it looked again");
     }
 
     #[test]
-    fn waiting_ends_at_the_limit() {
-        let place = Place::new();
-        assert!(matches!(Turns::default().wait(place.file(), Duration::from_millis(5), busy), Err(Error::Busy(_))));
+    fn waiting_ends_at_the_limit_and_leaves_no_mark() {
+        let file = SharedFile::new();
+        let mut turns = Turns::default();
+        assert!(matches!(turns.wait(file.id(), Duration::from_millis(5), busy), Err(Error::Busy(_))));
+        assert!(file.other_takes(Mark::OccasionalWaits));
     }
 }
