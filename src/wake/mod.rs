@@ -40,7 +40,7 @@ const LONG: usize = 4;
 const STEADY: Duration = Duration::from_millis(2);
 
 /// While others go on writing and nothing of it is for us, the looks are this far apart.
-const REST: Duration = Duration::from_millis(20);
+const REST: Duration = Duration::from_millis(24);
 /// After so many changes that were not for us.
 const FRUITLESS: u32 = 8;
 /// A change that comes so long after the one before is the first of its kind again.
