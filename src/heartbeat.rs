@@ -4,11 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Weak};
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwapOption;
-
 use crate::clock::Clock;
-use crate::error::{Error, Result};
-use crate::sqlite::{self, Database, Flush, Tx, Wait};
+use crate::error::Result;
+use crate::process::{Background, BackgroundThread, Started};
+use crate::sqlite::{Database, Flush, Tx, Wait};
 use crate::sync::{Mutex, wait};
 
 /// A lease is renewed this many times before it would run out.
@@ -32,14 +31,14 @@ type Renew = Box<dyn Fn(&Tx) -> Result<bool> + Send + Sync>;
 /// Keeps something alive until it is dropped.
 pub struct Beat {
     entry: Arc<Entry>,
-    heart: Arc<Heart>,
+    heart: Arc<Started<Heart>>,
 }
 
 /// Asks for a beat before its time.
 #[derive(Clone)]
 pub struct Nudge {
     entry: Weak<Entry>,
-    heart: Arc<Heart>,
+    heart: Arc<Started<Heart>>,
 }
 
 struct Entry {
@@ -57,7 +56,6 @@ struct Entry {
 struct Heart {
     state: Mutex<State>,
     changed: Condvar,
-    generation: u64,
 }
 
 #[derive(Default)]
@@ -67,8 +65,7 @@ struct State {
     looks_at: Option<Instant>,
 }
 
-/// The heart of this process. A forked child has none: its parent's thread does not run in it.
-static HEART: ArcSwapOption<Heart> = ArcSwapOption::const_empty();
+static HEART: BackgroundThread<Heart> = BackgroundThread::new();
 
 impl Beat {
     /// Starts renewing well before `lease_ms`, of which `spent` is over already, have passed, for at most `longest`. `lost`
@@ -86,13 +83,14 @@ impl Beat {
         let next = Instant::now() + every.saturating_sub(spent);
         let until = longest.and_then(|longest| Instant::now().checked_add(longest));
         let entry = Arc::new(Entry { database, clock, renew, every, next: Mutex::new(next), until, lost });
-        let heart = heart()?;
-        let mut state = heart.state.lock();
-        state.entries.push(entry.clone());
-        if state.looks_at.is_none_or(|looks_at| looks_at > next) {
-            heart.changed.notify_one();
+        let heart = HEART.get()?;
+        if let Some(heart) = heart.here() {
+            let mut state = heart.state.lock();
+            state.entries.push(entry.clone());
+            if state.looks_at.is_none_or(|looks_at| looks_at > next) {
+                heart.changed.notify_one();
+            }
         }
-        drop(state);
         Ok(Self { entry, heart })
     }
 
@@ -104,24 +102,20 @@ impl Beat {
 impl Nudge {
     /// Lets the beat come soon, if there still is one.
     pub fn soon(&self) {
-        if self.heart.generation != sqlite::generation() {
-            return;
-        }
-        let Some(entry) = self.entry.upgrade() else { return };
-        let state = self.heart.state.lock();
+        let (Some(heart), Some(entry)) = (self.heart.here(), self.entry.upgrade()) else { return };
+        let state = heart.state.lock();
         let mut next = entry.next.lock();
         *next = (*next).min(Instant::now() + SOON);
         drop(next);
         drop(state);
-        self.heart.changed.notify_one();
+        heart.changed.notify_one();
     }
 }
 
 impl Drop for Beat {
     fn drop(&mut self) {
-        // The parent's heart may have been locked at the moment of the fork.
-        if self.heart.generation == sqlite::generation() {
-            let mut state = self.heart.state.lock();
+        if let Some(heart) = self.heart.here() {
+            let mut state = heart.state.lock();
             state.entries.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
             let database = &self.entry.database;
             if database.waits_to_renew_here()
@@ -133,31 +127,9 @@ impl Drop for Beat {
     }
 }
 
-fn heart() -> Result<Arc<Heart>> {
-    let known = HEART.load_full();
-    if let Some(heart) = known.as_ref().filter(|heart| heart.generation == sqlite::generation()) {
-        return Ok(heart.clone());
-    }
-    let heart = Arc::new(Heart { generation: sqlite::generation(), ..Heart::default() });
-    let before = HEART.compare_and_swap(&known, Some(heart.clone()));
-    if before.as_ref().map(Arc::as_ptr) != known.as_ref().map(Arc::as_ptr) {
-        // Another thread was first.
-        return self::heart();
-    }
-    // A parent's heart is left as it is: nothing in it may be locked or freed here.
-    std::mem::forget(known);
-    let beating = heart.clone();
-    let started = std::thread::Builder::new().name("membox-queue-beat".into()).spawn(move || beating.run());
-    match started {
-        Ok(_) => Ok(heart),
-        Err(error) => {
-            HEART.store(None);
-            Err(Error::Storage(format!("the system refused the heartbeat thread: {error}")))
-        }
-    }
-}
+impl Background for Heart {
+    const THREAD_NAME: &'static str = "membox-queue-beat";
 
-impl Heart {
     fn run(&self) {
         let mut state = self.state.lock();
         loop {

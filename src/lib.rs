@@ -12,9 +12,11 @@ mod heartbeat;
 mod item;
 mod lease;
 pub mod outcome;
+mod process;
 #[cfg(test)]
 mod properties;
 mod queue;
+mod random;
 mod rate;
 mod schedule;
 mod settings;

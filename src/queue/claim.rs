@@ -8,12 +8,14 @@ use super::progress::Unsaid;
 use super::rate::FREED_AT_A_TIME;
 use super::reclaim::RENEWAL_PAUSE;
 use super::schedule::TICKS_AT_A_TIME;
-use super::{Queue, Session, draw};
+use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::faults::{self, Verb};
 use crate::heartbeat::{Beat, GRACE};
 use crate::item::{Item, Receipt};
 use crate::outcome::{Ending, Settled};
+use crate::process;
+use crate::random;
 use crate::sqlite::{self, Attention, Claimed, Flush, Grant, Place, SignOfLife, Tx, Wait};
 use crate::sync::Mutex;
 
@@ -79,7 +81,7 @@ impl Held {
 
     /// A claim stays with the process that made it: in a forked child it counts as lost.
     pub(super) fn is_inherited(&self) -> bool {
-        self.generation != sqlite::generation()
+        self.generation != process::generation()
     }
 
     /// How the claim's end was recorded through this object, if it was.
@@ -236,7 +238,7 @@ impl Queue {
             },
             From::Queue | From::Group(_) => None,
         };
-        let batch = if whole_group.is_some() { Some(draw()?) } else { None };
+        let batch = if whole_group.is_some() { Some(random::token()?) } else { None };
         let mut items = Vec::new();
         while items.len() < how.limit && self.may_start(tx)? {
             let next = match (&how.from, whole_group) {
@@ -279,7 +281,7 @@ impl Queue {
         sign: &Option<Arc<SignOfLife>>,
     ) -> Result<Option<Held>> {
         let lease_ms = how.lease_ms.unwrap_or(self.settings().settings.lease_ms());
-        let token = draw()?;
+        let token = random::token()?;
         let holder = sign.as_ref().map(|sign| sign.number);
         let own_name = self.worker_name()?;
         let worker = how.worker.as_deref().unwrap_or(&own_name);
@@ -300,7 +302,7 @@ impl Queue {
             is_withdrawn: AtomicBool::new(false),
             sign: Mutex::new(sign.clone()),
             unsaid: Arc::default(),
-            generation: sqlite::generation(),
+            generation: process::generation(),
             since: Instant::now(),
         };
         match damage {

@@ -18,7 +18,8 @@ use crate::faults::{self, Verb};
 use crate::heartbeat::Beat;
 use crate::lease;
 use crate::outcome::{Ending, Settled};
-use crate::sqlite::{self, Flush, Kept, Tx};
+use crate::process;
+use crate::sqlite::{Flush, Kept, Tx};
 use crate::sync::{Mutex, wait};
 
 /// What a loop is for.
@@ -147,7 +148,7 @@ impl Crew {
             changed: Condvar::new(),
             watch: Mutex::default(),
             stopping: Arc::default(),
-            generation: sqlite::generation(),
+            generation: process::generation(),
         };
         if crew.plan.exclusive
             && let Err(error) = crew.keep_lease()
@@ -171,7 +172,7 @@ impl Crew {
     }
 
     fn is_inherited(&self) -> bool {
-        self.generation != sqlite::generation()
+        self.generation != process::generation()
     }
 
     /// The queues served, by their numbers.

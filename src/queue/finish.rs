@@ -1,10 +1,11 @@
 //! Ending a claim: done, failed, released, extended. Each presents its receipt and says whether it took effect.
 
+use super::Queue;
 use super::claim::Held;
-use super::{Queue, dice};
 use crate::error::Result;
 use crate::faults::{self, Verb};
 use crate::outcome::{Ending, Settled, Verdict, decide, presentable};
+use crate::random;
 use crate::sqlite::{Claimed, Note, Tx};
 
 /// How many attempts of an item the history keeps.
@@ -108,7 +109,7 @@ impl Queue {
         let current = self.settings();
         let allowance = current.settings.allowance(claim.retries, claim.max_retries);
         // Only a failure may have to wait for a time that is spread by chance.
-        let dice = if matches!(ending, Ending::Failed { .. }) { dice()? } else { 0.0 };
+        let dice = if matches!(ending, Ending::Failed { .. }) { random::dice()? } else { 0.0 };
         let (verdict, settled) = decide(ending, &allowance, tx.now(), dice);
         let (word, error) = match &verdict {
             Verdict::Done { .. } => (settled.as_str(), None),

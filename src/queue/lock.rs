@@ -8,7 +8,7 @@ use super::{LONGEST_NAME, Queue};
 use crate::error::{Error, Result};
 use crate::heartbeat::Beat;
 use crate::lease::Record;
-use crate::sqlite;
+use crate::process;
 use crate::sync::Mutex;
 
 /// A lock in somebody's hands, renewed by a native thread until it is given back or dropped.
@@ -33,7 +33,7 @@ impl Lock {
     }
 
     pub fn is_of_this_process(&self) -> bool {
-        self.generation == sqlite::generation()
+        self.generation == process::generation()
     }
 }
 
@@ -52,7 +52,7 @@ impl Queue {
         }
         let lost = Arc::default();
         let beat = Mutex::new(Some(self.keep_lease(key.clone(), &hold, Arc::clone(&lost))?));
-        let lock = Arc::new(Lock { key, hold, lost, beat, generation: sqlite::generation() });
+        let lock = Arc::new(Lock { key, hold, lost, beat, generation: process::generation() });
         let mut locks = session.locks.lock();
         locks.retain(|lock| lock.strong_count() > 0);
         locks.push(Arc::downgrade(&lock));

@@ -28,7 +28,6 @@ pub use settings::Current;
 pub use wait::Waiting;
 pub use watcher::{Turn, Want, Watcher};
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -40,6 +39,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::lease;
+use crate::process;
 use crate::settings::Settings;
 use crate::sqlite::{self, Database, Flush, Place, SignOfLife, Tx, Wait};
 use crate::sync::Mutex;
@@ -136,7 +136,7 @@ struct Session {
     worker_name: Arc<str>,
     /// The file knows that this process may claim from the queue.
     is_entered: AtomicBool,
-    /// The process it was opened in; see `sqlite::generation`.
+    /// The process it was opened in; see `process::generation`.
     generation: u64,
 }
 
@@ -159,7 +159,7 @@ impl Session {
             looked_for_dead_at: Mutex::default(),
             looked_for_stuck_at: Mutex::default(),
             renewals: Mutex::default(),
-            generation: sqlite::generation(),
+            generation: process::generation(),
         })
     }
 }
@@ -200,7 +200,7 @@ impl Queue {
     /// once.
     pub fn close(&self) -> Result<()> {
         let released = match &*self.session.load() {
-            Some(session) if session.generation == sqlite::generation() => {
+            Some(session) if session.generation == process::generation() => {
                 let locks = self.unlock_all();
                 self.release_worker_lease().and(locks)
             }
@@ -208,7 +208,7 @@ impl Queue {
         };
         let session = self.session.swap(None);
         // Whoever waits on it learns that it is closed.
-        if let Some(session) = session.filter(|session| session.generation == sqlite::generation()) {
+        if let Some(session) = session.filter(|session| session.generation == process::generation()) {
             session.database.bell().ring();
         }
         released
@@ -220,7 +220,7 @@ impl Queue {
 
     fn session(&self) -> Result<Arc<Session>> {
         let session = self.session.load_full().ok_or(Error::Closed)?;
-        if session.generation == sqlite::generation() { Ok(session) } else { self.reopen_in_child(session) }
+        if session.generation == process::generation() { Ok(session) } else { self.reopen_in_child(session) }
     }
 
     /// After a fork the child works on a session of its own. The parent's is never touched: its locks may be held by
@@ -302,33 +302,4 @@ impl Queue {
             session.database.bell().ring_for_ending(id);
         }
     }
-}
-
-/// A number nobody else has drawn. The system is asked for many at once; a forked child asks anew.
-fn random() -> Result<u64> {
-    thread_local! {
-        static DRAWN: RefCell<(u64, Vec<u64>)> = const { RefCell::new((0, Vec::new())) };
-    }
-    DRAWN.with_borrow_mut(|(generation, numbers)| {
-        if numbers.is_empty() || *generation != sqlite::generation() {
-            let mut bytes = [0; 256];
-            getrandom::fill(&mut bytes)
-                .map_err(|error| Error::Storage(format!("the operating system gave no random numbers: {error}")))?;
-            *generation = sqlite::generation();
-            numbers.clear();
-            numbers
-                .extend(bytes.chunks_exact(8).map(|chunk| u64::from_ne_bytes(chunk.try_into().expect("eight bytes"))));
-        }
-        Ok(numbers.pop().expect("just filled"))
-    })
-}
-
-/// A token: never negative, so that it reads as a plain number in every tool.
-fn draw() -> Result<i64> {
-    Ok((random()? >> 1) as i64)
-}
-
-/// A throw in 0..1 for the back-off's jitter.
-fn dice() -> Result<f64> {
-    Ok((random()? >> 11) as f64 / (1u64 << 53) as f64)
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::{Queue, random};
+use super::Queue;
 use crate::clock::Now;
 use crate::error::Result;
 use crate::heartbeat::Beat;
 use crate::lease::{self, DEFAULT_TTL_MS, Record};
+use crate::random;
 use crate::sqlite::{SignOfLife, Tx};
 
 /// A lease in this object's hands: the worker lease, or a named lock.
@@ -24,7 +25,7 @@ pub(super) struct Hold {
 
 impl Hold {
     pub(super) fn new(queue: &Queue, ttl_ms: i64) -> Result<Self> {
-        let owner = format!("{:016x}{:016x}", random()?, random()?).into();
+        let owner = format!("{:016x}{:016x}", random::number()?, random::number()?).into();
         Ok(Self { owner, ttl_ms, says_ttl: true, sign: queue.session()?.database.new_sign() })
     }
 
@@ -57,7 +58,7 @@ impl Queue {
 
     /// Says that a worker is on its way, and gives a name to that word; `None` while another is alive or on its way.
     pub fn announce_worker(&self, ttl_ms: i64) -> Result<Option<String>> {
-        let name = format!("{:016x}{:016x}", random()?, random()?);
+        let name = format!("{:016x}{:016x}", random::number()?, random::number()?);
         let database = self.session()?.database.clone();
         self.write_lightly(|tx| {
             let is_live = |stored: Option<String>| {

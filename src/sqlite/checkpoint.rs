@@ -7,12 +7,11 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Weak};
 
-use arc_swap::ArcSwapOption;
 use rusqlite::Connection;
 
 use super::connection::Flush;
-use super::fork;
 use crate::error::{Error, Result};
+use crate::process::{Background, BackgroundThread};
 use crate::sync::{Mutex, wait};
 
 /// When the log is folded, in pages.
@@ -136,48 +135,26 @@ impl Folding {
     }
 }
 
-/// The thread of this process. A forked child has none: its parent's does not run in it.
+/// The thread that folds the logs of this process.
 #[derive(Default)]
 struct Keeper {
     waiting: Mutex<Vec<Weak<Folding>>>,
     asked: Condvar,
-    generation: u64,
 }
 
-static KEEPER: ArcSwapOption<Keeper> = ArcSwapOption::const_empty();
+static KEEPER: BackgroundThread<Keeper> = BackgroundThread::new();
 
 fn ask(folding: &Arc<Folding>) -> Result<()> {
-    let keeper = keeper()?;
-    keeper.waiting.lock().push(Arc::downgrade(folding));
-    keeper.asked.notify_one();
+    if let Some(keeper) = KEEPER.get()?.here() {
+        keeper.waiting.lock().push(Arc::downgrade(folding));
+        keeper.asked.notify_one();
+    }
     Ok(())
 }
 
-fn keeper() -> Result<Arc<Keeper>> {
-    let known = KEEPER.load_full();
-    if let Some(keeper) = known.as_ref().filter(|keeper| keeper.generation == fork::generation()) {
-        return Ok(keeper.clone());
-    }
-    let keeper = Arc::new(Keeper { generation: fork::generation(), ..Keeper::default() });
-    let before = KEEPER.compare_and_swap(&known, Some(keeper.clone()));
-    if before.as_ref().map(Arc::as_ptr) != known.as_ref().map(Arc::as_ptr) {
-        // Another thread was first.
-        return self::keeper();
-    }
-    // A parent's is left as it is: nothing in it may be locked or freed here.
-    std::mem::forget(known);
-    let running = keeper.clone();
-    let started = std::thread::Builder::new().name("membox-queue-log".into()).spawn(move || running.run());
-    match started {
-        Ok(_) => Ok(keeper),
-        Err(error) => {
-            KEEPER.store(None);
-            Err(Error::Storage(format!("the system refused a thread: {error}")))
-        }
-    }
-}
+impl Background for Keeper {
+    const THREAD_NAME: &'static str = "membox-queue-log";
 
-impl Keeper {
     fn run(&self) {
         let mut waiting = self.waiting.lock();
         loop {

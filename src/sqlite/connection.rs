@@ -17,9 +17,10 @@ use super::locks::{Holder, Kind, Obstacle, SignOfLife};
 use super::place::Place;
 use super::references::References;
 use super::turns::Turns;
-use super::{Tx, fork, locks, migrate};
+use super::{Tx, locks, migrate};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::process;
 use crate::sync::{Mutex, Seat, Taken};
 use crate::wake::Bell;
 
@@ -142,7 +143,7 @@ struct Readers {
 impl Drop for Database {
     fn drop(&mut self) {
         // A child must not close what its parent has open: closing would write, and act on the parent's locks.
-        if self.generation != fork::generation() {
+        if self.generation != process::generation() {
             return;
         }
         self.folding.end();
@@ -254,7 +255,7 @@ impl Database {
             mended: prepared.mended,
             references: References::default(),
             identity,
-            generation: fork::generation(),
+            generation: process::generation(),
         })
     }
 
@@ -280,7 +281,7 @@ impl Database {
     }
 
     pub fn is_of_this_process(&self) -> bool {
-        self.generation == fork::generation()
+        self.generation == process::generation()
     }
 
     /// What shows other processes that this one lives.

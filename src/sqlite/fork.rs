@@ -8,13 +8,13 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::ffi;
 
 use super::connection::OpenHold;
 use super::locks::{FORK, ForkHold};
 use crate::error::{Error, Result};
+use crate::process;
 
 /// SQLite's static mutexes, from the outermost to the innermost as SQLite itself takes them.
 const MUTEXES: [c_int; 9] = [
@@ -28,13 +28,6 @@ const MUTEXES: [c_int; 9] = [
     ffi::SQLITE_MUTEX_STATIC_PMEM,
     ffi::SQLITE_MUTEX_STATIC_MEM,
 ];
-
-static GENERATION: AtomicU64 = AtomicU64::new(0);
-
-/// How many forks lie between this process and the one that loaded the module.
-pub fn generation() -> u64 {
-    GENERATION.load(Ordering::Relaxed)
-}
 
 pub fn install() -> Result<()> {
     // SAFETY: the handlers live as long as the module, which Python never unloads.
@@ -82,7 +75,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     let Some(Holds { mut open, mut files }) = take() else { return };
     files.leave_parents_files();
-    GENERATION.fetch_add(1, Ordering::SeqCst);
+    process::begin_generation();
     drop(files);
     leave_mutexes();
     open.leave_parents_databases();

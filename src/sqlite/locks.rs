@@ -34,6 +34,7 @@ use super::log::Logs;
 use super::signs::Kept;
 use super::{fork, log};
 use crate::error::{Error, Result};
+use crate::process;
 use crate::sync::Mutex;
 
 /// Where SQLite announces that it is waiting for a database; nobody gets a lock past it.
@@ -342,7 +343,7 @@ unsafe extern "C" fn stat(path: *const c_char, into: *mut libc::stat) -> c_int {
 
 /// SQLite finds its bookkeeping by device and inode. In a forked child it must not find its parent's.
 unsafe fn salt(into: *mut libc::stat) {
-    let salt = fork::generation().wrapping_mul(0x5bd1_e995);
+    let salt = process::generation().wrapping_mul(0x5bd1_e995);
     // SAFETY: the caller passes what libc just filled.
     unsafe { (*into).st_dev ^= salt as libc::dev_t };
 }
@@ -930,13 +931,14 @@ impl SignOfLife {
             return None;
         }
         file.signs.push(number);
-        Some(Self { inode, number, generation: fork::generation() })
+        Some(Self { inode, number, generation: process::generation() })
     }
 
     /// Shows that the process waits to renew what it holds, or that it has done so.
     pub fn show_wait_to_renew(&self, waits: bool) {
         let mut registry = registry();
-        let Some(file) = registry.files.get_mut(&self.inode).filter(|_| self.generation == fork::generation()) else {
+        let Some(file) = registry.files.get_mut(&self.inode).filter(|_| self.generation == process::generation())
+        else {
             return;
         };
         file.waits_to_renew.retain(|number| *number != self.number);
@@ -973,7 +975,7 @@ impl SignOfLife {
 impl Drop for SignOfLife {
     fn drop(&mut self) {
         // A child has neither the lock nor the descriptor.
-        if self.generation != fork::generation() {
+        if self.generation != process::generation() {
             return;
         }
         {
@@ -1020,7 +1022,7 @@ impl MarkGuard {
         let registry = registry();
         let file = registry.files.get(&inode)?;
         let is_taken = !LOCKS.is_off() && file.has_ofd && set_lock(file, libc::F_WRLCK as c_int, mark.byte(), 1);
-        is_taken.then(|| Self { inode, mark, generation: fork::generation() })
+        is_taken.then(|| Self { inode, mark, generation: process::generation() })
     }
 
     /// Whether another process has it.
@@ -1033,7 +1035,7 @@ impl MarkGuard {
 
 impl Drop for MarkGuard {
     fn drop(&mut self) {
-        if self.generation == fork::generation()
+        if self.generation == process::generation()
             && let Some(file) = registry().files.get(&self.inode)
         {
             set_lock(file, libc::F_UNLCK as c_int, self.mark.byte(), 1);

@@ -6,7 +6,7 @@ mod connection;
 mod failure;
 mod filler;
 mod foreign;
-#[cfg_attr(not(unix), path = "fork_elsewhere.rs")]
+#[cfg(unix)]
 mod fork;
 mod health;
 mod joint;
@@ -26,7 +26,6 @@ mod turns;
 pub use connection::ring_all;
 pub use connection::{Database, Flush, Lent, Wait, has_queue};
 pub use foreign::Statement;
-pub use fork::generation;
 pub use health::Health;
 pub use locks::SignOfLife;
 #[cfg(feature = "python")]
