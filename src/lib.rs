@@ -1,25 +1,17 @@
 //! The map of the crate: a durable work queue in one SQLite file.
 //!
 //! Python decides what to run, Rust decides what becomes of it, SQL guards and records. An item's way
-//! goes down once and comes up once: [`Queue`] → [`outcome`] → [`sqlite`] → one `.sql` file.
+//! goes down once and comes up once: [`Queue`] → [`rules::outcome`] → [`sqlite`] → one `.sql` file.
 
 mod clock;
-#[cfg(any(feature = "python", test))]
-mod ending;
 mod error;
 pub mod faults;
 mod heartbeat;
-mod item;
-mod lease;
-pub mod outcome;
+mod model;
 mod process;
-#[cfg(test)]
-mod properties;
 mod queue;
 mod random;
-mod rate;
-mod schedule;
-mod settings;
+pub mod rules;
 mod sqlite;
 mod sync;
 mod wake;
@@ -27,19 +19,20 @@ mod wake;
 #[cfg(feature = "python")]
 mod python;
 
-pub use clock::{Clock, LATEST_MS, Now, millis};
+pub use clock::Clock;
 pub use error::{Error, Result};
-pub use item::{
-    Attempt, Content, Counts, GroupCounts, Item, Key, KeyName, NewItem, OnDuplicate, Receipt, Schedule, Status, Stored,
-    When,
+pub use model::{
+    Attempt, Content, Counts, GroupCounts, Item, Key, KeyName, LATEST_MS, NewItem, Now, OnDuplicate, Receipt, Schedule,
+    Status, Stored, When, millis,
 };
-pub use outcome::{Backoff, Ending, Retry, Settled};
 pub use queue::{
     Claim, Crew, Current, Durability, Filter, From, Held, Lock, Next, Options, Plan, Queue, Statements, Stats, Step,
     Turn, Waiting, Want, Watcher,
 };
-pub use rate::Rate;
+pub use rules::outcome::{Ending, Settled};
+pub use rules::rate::Rate;
+pub use rules::retry::{Backoff, Retry};
+pub use rules::settings::{MOST_BYTES, Settings};
+pub use rules::tick::Timing;
 pub use rusqlite::version as sqlite_version;
-pub use schedule::Timing;
-pub use settings::{MOST_BYTES, Settings};
 pub use sqlite::has_queue;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
+use once_cell::sync::OnceCell;
 
 use crate::error::{Error, Result};
 
@@ -19,6 +20,14 @@ pub fn generation() -> u64 {
 #[cfg(unix)]
 pub fn begin_generation() {
     GENERATION.fetch_add(1, Ordering::SeqCst);
+}
+
+pub fn hostname() -> &'static str {
+    static NAME: OnceCell<String> = OnceCell::new();
+    NAME.get_or_init(|| {
+        let name = gethostname::gethostname().to_string_lossy().into_owned();
+        if name.is_empty() { "localhost".into() } else { name }
+    })
 }
 
 /// What one background thread of the process works on.

@@ -3,11 +3,11 @@
 use pyo3::prelude::*;
 
 use super::convert::datetime;
-use crate::clock::parse_ms;
-use crate::item;
+use crate::model;
+use crate::model::parse_ms;
 
 #[pyclass(frozen, module = "membox_queue")]
-pub struct Attempt(pub item::Attempt);
+pub struct Attempt(pub model::Attempt);
 
 #[pymethods]
 impl Attempt {

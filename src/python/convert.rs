@@ -7,9 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use serde_json::{Map, Value};
 
-use crate::clock::{LATEST_MS, millis};
 use crate::error::Error;
-use crate::item::{Content, Stored};
+use crate::model::{Content, LATEST_MS, Stored, millis};
 
 /// Deeper values are refused: what is stored must also be readable again, everywhere.
 const DEEPEST: usize = 100;

@@ -11,8 +11,8 @@ use super::ending;
 use super::item::Item;
 use super::leaving::{self, Native};
 use super::queue::{tell_kept, within_limit};
-use crate::outcome::{Ending, Settled};
 use crate::queue::{self, Next, Plan};
+use crate::rules::outcome::{Ending, Settled};
 
 #[pyclass(frozen, module = "membox_queue._native")]
 pub struct Crew {

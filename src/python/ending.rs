@@ -6,8 +6,8 @@ use pyo3::types::{PyString, PyTuple};
 
 use super::convert::{duration_ms, type_name, utf8_or_escaped};
 use super::error::exception_class;
-use crate::ending::{Meaning, Raised, Within, meaning};
-use crate::outcome::Ending;
+use crate::rules::ending::{Meaning, Raised, Within, meaning};
+use crate::rules::outcome::Ending;
 
 /// What something raised by a handler means to its loop. `is_cancelled` says that the task which ran it was cancelled.
 pub fn in_handler(exception: &Bound<'_, PyAny>, is_cancelled: bool) -> PyResult<Meaning> {

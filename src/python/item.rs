@@ -14,13 +14,13 @@ use super::ending;
 use super::error::named;
 use super::leaving::Native;
 use super::warnings;
-use crate::clock::LATEST_MS;
 use crate::error::Error;
 use crate::heartbeat::Beat;
-use crate::item::{self, Content, Key, KeyName, OnDuplicate, Status, Stored, When, read_json};
-use crate::outcome::{Ending, Settled};
+use crate::model::LATEST_MS;
+use crate::model::{self, Content, Key, KeyName, OnDuplicate, Status, Stored, When, read_json};
 use crate::queue::{self, Held};
-use crate::settings::MOST_BYTES;
+use crate::rules::outcome::{Ending, Settled};
+use crate::rules::settings::MOST_BYTES;
 use crate::sync::Mutex;
 
 /// An item as it was when it was claimed or read.
@@ -36,7 +36,7 @@ pub struct Item {
 
 enum Source {
     Claimed { held: Arc<Held>, queue: Arc<queue::Queue>, beat: Mutex<Option<Beat>> },
-    Read(Box<item::Item>),
+    Read(Box<model::Item>),
 }
 
 impl Item {
@@ -53,11 +53,11 @@ impl Item {
         Self { stopping: crew.stopping(), ..Self::claimed(held, queue) }
     }
 
-    pub fn read(item: item::Item) -> Self {
+    pub fn read(item: model::Item) -> Self {
         Self::from_source(Source::Read(Box::new(item)))
     }
 
-    fn item(&self) -> &item::Item {
+    fn item(&self) -> &model::Item {
         match &self.source {
             Source::Claimed { held, .. } => &held.item,
             Source::Read(item) => item,
@@ -175,7 +175,7 @@ impl Item {
             }
             // Another program wrote it. Python keeps integers of any length; else its text is worth more than nothing.
             let text = PyString::new(py, stored).into_any();
-            if item::integer_beyond_64_bits(stored).is_none() {
+            if model::integer_beyond_64_bits(stored).is_none() {
                 return Ok(text.unbind());
             }
             Ok(py.import("json")?.call_method1("loads", (stored,)).unwrap_or(text).unbind())
@@ -400,7 +400,7 @@ impl Item {
 pub struct NewItem {
     #[pyo3(get)]
     content: Py<PyAny>,
-    item: item::NewItem,
+    item: model::NewItem,
     /// Only a queue that knows its type may be able to store the content.
     is_foreign: bool,
 }
@@ -525,13 +525,13 @@ impl ByContent {
 }
 
 impl Details<'_, '_> {
-    pub fn read(&self, given: &Bound<'_, PyAny>, limit: usize) -> PyResult<item::NewItem> {
+    pub fn read(&self, given: &Bound<'_, PyAny>, limit: usize) -> PyResult<model::NewItem> {
         self.around(content(given, limit)?, limit)
     }
 
-    fn around(&self, content: Stored, limit: usize) -> PyResult<item::NewItem> {
+    fn around(&self, content: Stored, limit: usize) -> PyResult<model::NewItem> {
         let when = when(self.delay, self.run_at)?;
-        Ok(item::NewItem {
+        Ok(model::NewItem {
             content,
             project: text("project", self.project)?,
             source_path: path_text("source_path", self.source_path)?,
@@ -569,7 +569,7 @@ pub fn new_item(
     element: &Bound<'_, PyAny>,
     limit: usize,
     plain: impl Fn(&Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>>,
-) -> PyResult<item::NewItem> {
+) -> PyResult<model::NewItem> {
     let py = element.py();
     let new = element.cast::<NewItem>().ok();
     let given = new.map_or_else(|| element.clone(), |new| new.get().content.bind(py).clone());
@@ -578,8 +578,8 @@ pub fn new_item(
         Some(new) if shaped.is_none() && !new.get().is_foreign => Ok(new.get().item.clone()),
         Some(new) => {
             let content = content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?;
-            Ok(item::NewItem { content, ..new.get().item.clone() })
+            Ok(model::NewItem { content, ..new.get().item.clone() })
         }
-        None => Ok(item::NewItem::new(content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?)),
+        None => Ok(model::NewItem::new(content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?)),
     }
 }

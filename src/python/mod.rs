@@ -144,7 +144,7 @@ mod _native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::sqlite::install()?;
         // Found out now: a fork while another thread does would leave the child waiting for it.
-        crate::lease::hostname();
+        crate::process::hostname();
         Lazy::force(&super::CLOCK);
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("BY_CONTENT", Bound::new(module.py(), super::item::ByContent)?)?;

@@ -21,14 +21,14 @@ use super::lock::Lock;
 use super::schedule::Schedule;
 use super::settings;
 use super::watcher::{ClaimPlan, Watcher, as_seconds};
-use crate::clock::parse_ms;
-use crate::ending::Meaning;
 use crate::error::Error;
-use crate::item::{Counts, NewItem, OnDuplicate, Status};
-use crate::lease::Record;
+use crate::model::parse_ms;
+use crate::model::{Counts, NewItem, OnDuplicate, Status};
 use crate::queue::{self, Claim, Durability, Filter, From, Held, Options, Plan};
-use crate::schedule::Timing;
-use crate::settings::Settings;
+use crate::rules::ending::Meaning;
+use crate::rules::lease::Record;
+use crate::rules::settings::Settings;
+use crate::rules::tick::Timing;
 use crate::sqlite::Kept;
 use crate::sync::Mutex;
 
@@ -164,7 +164,7 @@ impl Queue {
             if value.is_none() && Settings::default().forget(&name) {
                 forgotten.push(name);
             } else if value.is_none() || !settings::read(&mut set, &name, &value)? {
-                let known = crate::settings::NAMES.join(", ");
+                let known = crate::rules::settings::NAMES.join(", ");
                 return Err(PyTypeError::new_err(format!("configure has no setting {name:?}; there are {known}")));
             }
         }
@@ -710,13 +710,13 @@ impl Queue {
 
     #[pyo3(signature = (seconds, /))]
     fn _announce_worker(&self, py: Python<'_>, seconds: f64) -> PyResult<Option<String>> {
-        let ttl_ms = crate::clock::millis("seconds", seconds)?;
+        let ttl_ms = crate::model::millis("seconds", seconds)?;
         Ok(py.native(|| self.core.announce_worker(ttl_ms))?)
     }
 
     #[pyo3(signature = (announcement, seconds, /))]
     fn _confirm_worker(&self, py: Python<'_>, announcement: &str, seconds: f64) -> PyResult<bool> {
-        let ttl_ms = crate::clock::millis("seconds", seconds)?;
+        let ttl_ms = crate::model::millis("seconds", seconds)?;
         Ok(py.native(|| self.core.confirm_worker(announcement, ttl_ms))?)
     }
 
@@ -727,13 +727,13 @@ impl Queue {
 
     #[pyo3(signature = (ttl, /))]
     fn _take_over_worker_lease(&self, py: Python<'_>, ttl: f64) -> PyResult<bool> {
-        let ttl_ms = crate::clock::millis("ttl", ttl)?;
+        let ttl_ms = crate::model::millis("ttl", ttl)?;
         Ok(py.native(|| self.core.take_over_worker_lease(ttl_ms))?)
     }
 
     #[pyo3(signature = (ttl, /))]
     fn _refresh_process_lease(&self, py: Python<'_>, ttl: f64) -> PyResult<bool> {
-        let ttl_ms = crate::clock::millis("ttl", ttl)?;
+        let ttl_ms = crate::model::millis("ttl", ttl)?;
         Ok(py.native(|| self.core.refresh_process_lease(ttl_ms))?)
     }
 
@@ -743,7 +743,7 @@ impl Queue {
 
     #[pyo3(signature = (ttl, /))]
     fn _is_worker_younger_than(&self, py: Python<'_>, ttl: f64) -> PyResult<bool> {
-        let ttl_ms = crate::clock::millis("ttl", ttl)?;
+        let ttl_ms = crate::model::millis("ttl", ttl)?;
         Ok(py.native(|| self.core.is_worker_younger_than(ttl_ms))?)
     }
 
@@ -924,7 +924,7 @@ impl Queue {
     }
 
     /// An item that was only read: in the queue's shape if it fits, else as it is stored.
-    fn shown(&self, py: Python<'_>, item: crate::item::Item) -> PyResult<Item> {
+    fn shown(&self, py: Python<'_>, item: crate::model::Item) -> PyResult<Item> {
         let item = Item::read(item);
         match self.shape.get(py).map_or(Ok(()), |shape| item.fit(py, shape.bind(py))) {
             Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
@@ -1025,7 +1025,7 @@ fn patience(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
 }
 
 fn ttl_ms(ttl: Arg) -> PyResult<i64> {
-    ttl.map_or(Ok(crate::lease::DEFAULT_TTL_MS), |ttl| lease_ms("ttl", ttl))
+    ttl.map_or(Ok(crate::rules::lease::DEFAULT_TTL_MS), |ttl| lease_ms("ttl", ttl))
 }
 
 /// Who holds claims, for people to read.

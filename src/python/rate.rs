@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use super::convert::{lease_ms, positive};
-use crate::rate;
+use crate::rules::rate;
 
 #[pyclass(frozen, eq, hash, module = "membox_queue", from_py_object)]
 #[derive(Clone, PartialEq, Eq)]

@@ -4,12 +4,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::convert::{positive, seconds};
-use crate::outcome::{self, Backoff};
+use crate::rules::retry::{self, Backoff};
 
 #[pyclass(frozen, eq, module = "membox_queue", from_py_object)]
 #[derive(Clone, PartialEq)]
 pub struct Retry {
-    pub policy: outcome::Retry,
+    pub policy: retry::Retry,
 }
 
 #[pymethods]
@@ -37,7 +37,7 @@ impl Retry {
         let max = max.map_or(Ok(5), |max| positive("Retry max", max))?;
         let base = base.map_or(Ok(30.0), |base| seconds("Retry base", base))?;
         let cap = cap.map_or(Ok(3600.0), |cap| seconds("Retry cap", cap))?;
-        Ok(Self { policy: outcome::Retry::new(max, base, factor, cap, jitter, kind)? })
+        Ok(Self { policy: retry::Retry::new(max, base, factor, cap, jitter, kind)? })
     }
 
     #[getter]

@@ -3,11 +3,11 @@
 use pyo3::prelude::*;
 
 use super::convert::{datetime, object_to_python, stored_to_python};
-use crate::item::{self, KeyName};
-use crate::schedule::Timing;
+use crate::model::{self, KeyName};
+use crate::rules::tick::Timing;
 
 #[pyclass(frozen, module = "membox_queue")]
-pub struct Schedule(pub item::Schedule);
+pub struct Schedule(pub model::Schedule);
 
 #[pymethods]
 impl Schedule {

@@ -7,7 +7,7 @@ use pyo3::types::{PyBool, PyDict};
 use super::convert::{count, duration_ms, lease_ms, positive, type_name};
 use super::rate::Rate;
 use super::retry::Retry;
-use crate::settings::Settings;
+use crate::rules::settings::Settings;
 
 /// Reads one setting. Says whether there is one of that name.
 pub fn read(settings: &mut Settings, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Queue;
 use super::steps::AT_A_TIME;
 use crate::error::{Error, Result};
-use crate::item::When;
+use crate::model::When;
 use crate::sqlite::{Kept, Tx};
 
 impl Queue {
@@ -14,7 +14,7 @@ impl Queue {
     pub fn retry_failed(&self, max_retries: Option<u32>, delay: i64) -> Result<usize> {
         self.reread_settings()?;
         // An item without a ceiling of its own has the policy's, else the queue's.
-        let otherwise = self.settings().settings.allowance(0, None).ceiling();
+        let otherwise = self.settings().settings.retry_state(0, None).limit();
         let ids = self.session()?.database.retriable(self.name(), max_retries, otherwise)?;
         self.bring_back(&ids, delay, |tx, id, run_at| tx.retry_failed(self.name(), id, max_retries, otherwise, run_at))
     }

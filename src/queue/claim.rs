@@ -12,10 +12,10 @@ use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::faults::{self, Verb};
 use crate::heartbeat::{Beat, GRACE};
-use crate::item::{Item, Receipt};
-use crate::outcome::{Ending, Settled};
+use crate::model::{Item, Receipt};
 use crate::process;
 use crate::random;
+use crate::rules::outcome::{Ending, Settled};
 use crate::sqlite::{self, Attention, Claimed, Flush, Grant, Place, SignOfLife, Tx, Wait};
 use crate::sync::Mutex;
 

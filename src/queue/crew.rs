@@ -16,9 +16,9 @@ use super::{Queue, worker};
 use crate::error::{Error, Result};
 use crate::faults::{self, Verb};
 use crate::heartbeat::Beat;
-use crate::lease;
-use crate::outcome::{Ending, Settled};
 use crate::process;
+use crate::rules::lease;
+use crate::rules::outcome::{Ending, Settled};
 use crate::sqlite::{Flush, Kept, Tx};
 use crate::sync::{Mutex, wait};
 

@@ -4,8 +4,8 @@ use super::Queue;
 use super::claim::Held;
 use crate::error::Result;
 use crate::faults::{self, Verb};
-use crate::outcome::{Ending, Settled, Verdict, decide, presentable};
 use crate::random;
+use crate::rules::outcome::{Ending, Settled, Verdict, decide, presentable};
 use crate::sqlite::{Claimed, Note, Tx};
 
 /// How many attempts of an item the history keeps.
@@ -107,10 +107,10 @@ impl Queue {
             _ => None,
         };
         let current = self.settings();
-        let allowance = current.settings.allowance(claim.retries, claim.max_retries);
+        let left = current.settings.retry_state(claim.retries, claim.max_retries);
         // Only a failure may have to wait for a time that is spread by chance.
         let dice = if matches!(ending, Ending::Failed { .. }) { random::dice()? } else { 0.0 };
-        let (verdict, settled) = decide(ending, &allowance, tx.now(), dice);
+        let (verdict, settled) = decide(ending, &left, dice);
         let (word, error) = match &verdict {
             Verdict::Done { .. } => (settled.as_str(), None),
             Verdict::Pending { error, .. } if was_lost => (Settled::Lost.as_str(), error.as_deref()),

@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
+use super::Queue;
 use super::worker::{Hold, drop_lease};
-use super::{LONGEST_NAME, Queue};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::heartbeat::Beat;
-use crate::lease::Record;
 use crate::process;
+use crate::rules::lease::Record;
+use crate::rules::name;
 use crate::sync::Mutex;
 
 /// A lock in somebody's hands, renewed by a native thread until it is given back or dropped.
@@ -84,8 +85,6 @@ impl Queue {
 }
 
 fn lock_key(name: &str) -> Result<String> {
-    if name.is_empty() || name.len() > LONGEST_NAME || name.contains('\0') {
-        return Err(Error::Invalid(format!("a lock's name has 1 to {LONGEST_NAME} bytes and no NUL, not {name:?}")));
-    }
+    name::check("a lock's name", name)?;
     Ok(format!("lock:{name}"))
 }

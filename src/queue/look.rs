@@ -2,10 +2,10 @@
 
 use super::Queue;
 use super::finish::ATTEMPTS_KEPT;
-use crate::clock::parse_ms;
 use crate::error::Result;
-use crate::item::{Attempt, Counts, GroupCounts, Item, Status};
-use crate::lease::{self, Record};
+use crate::model::parse_ms;
+use crate::model::{Attempt, Counts, GroupCounts, Item, Status};
+use crate::rules::lease::{self, Record};
 use crate::sqlite::{Health, Page};
 
 /// Which items to list.

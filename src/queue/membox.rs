@@ -2,10 +2,10 @@
 //! lives, and taking a lease over gives back everything that is in process.
 
 use super::Queue;
-use super::worker::Hold;
+use super::worker::{Hold, this_process};
 use crate::error::Result;
-use crate::lease::{self, Record};
-use crate::outcome::Ending;
+use crate::rules::lease::{self, Record};
+use crate::rules::outcome::Ending;
 use crate::sqlite::Tx;
 
 impl Queue {
@@ -16,7 +16,7 @@ impl Queue {
         let taken = self.write_lightly(|tx| {
             let key = lease::key(self.name());
             if let Some(stored) = tx.worker_lease(&key)? {
-                if self.live_lease(&stored, ttl_ms, tx)?.is_some_and(|record| !record.is_of_this_process()) {
+                if self.live_lease(&stored, ttl_ms, tx)?.is_some_and(|record| !record.is_of(this_process())) {
                     return Ok(false);
                 }
                 self.give_back_everything(tx)?;
@@ -92,5 +92,5 @@ impl Queue {
 }
 
 fn is_ours_or_unreadable(stored: &str) -> bool {
-    Record::parse(stored).is_none_or(|record| record.is_of_this_process())
+    Record::parse(stored).is_none_or(|record| record.is_of(this_process()))
 }

@@ -38,16 +38,11 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::lease;
 use crate::process;
-use crate::settings::Settings;
+use crate::rules::name;
+use crate::rules::settings::Settings;
 use crate::sqlite::{self, Database, Flush, Place, SignOfLife, Tx, Wait};
 use crate::sync::Mutex;
-
-/// The queue of a plain INSERT, and membox's own.
-pub const DEFAULT_NAME: &str = "ingest";
-
-const LONGEST_NAME: usize = 255;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
@@ -77,7 +72,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            name: DEFAULT_NAME.into(),
+            name: name::DEFAULT_QUEUE.into(),
             settings: Settings::default(),
             durability: Durability::Full,
             patience: Duration::from_secs(30),
@@ -91,12 +86,7 @@ impl Default for Options {
 
 impl Options {
     fn check(&self) -> Result<()> {
-        if self.name.is_empty() || self.name.len() > LONGEST_NAME || self.name.contains('\0') {
-            return Err(Error::Invalid(format!(
-                "a queue's name has 1 to {LONGEST_NAME} bytes and no NUL, not {:?}",
-                self.name
-            )));
-        }
+        name::check("a queue's name", &self.name)?;
         self.settings.check()
     }
 }
@@ -144,7 +134,7 @@ impl Session {
     fn open(place: &Place, options: &Options) -> Result<Self> {
         let worker_name = match &options.worker {
             Some(name) => name.as_str().into(),
-            None => format!("{}:{}", lease::hostname(), std::process::id()).into(),
+            None => format!("{}:{}", process::hostname(), std::process::id()).into(),
         };
         Ok(Self {
             worker_name,

@@ -7,8 +7,8 @@ use super::Queue;
 use super::claim::Held;
 use crate::error::{Error, Result};
 use crate::heartbeat::Nudge;
-use crate::item::Receipt;
-use crate::outcome::Settled;
+use crate::model::Receipt;
+use crate::rules::outcome::Settled;
 use crate::sqlite::{Flush, Tx, Wait};
 use crate::sync::Mutex;
 

@@ -3,10 +3,10 @@
 use sha2::{Digest, Sha256};
 
 use super::Queue;
-use crate::clock::{LATEST_MS, Now};
 use crate::error::{Error, Result};
 use crate::faults::{self, Verb};
-use crate::item::{Key, KeyName, NewItem, OnDuplicate, Stored, When, checksum};
+use crate::model::{Key, KeyName, NewItem, OnDuplicate, Stored, When, checksum};
+use crate::model::{LATEST_MS, Now};
 use crate::sqlite::{NewRow, Statement, Tx};
 
 /// An item ready to be written once the clock is read.

@@ -1,10 +1,10 @@
 //! Rates: how many claims a queue or a group may make in a period, counted in the file for all processes.
 
 use super::Queue;
-use crate::clock::Now;
 use crate::error::Result;
-use crate::item::Item;
-use crate::rate::Rate;
+use crate::model::Item;
+use crate::model::Now;
+use crate::rules::rate::Rate;
 use crate::sqlite::Tx;
 
 /// Stands for the whole queue where claims are counted by group.

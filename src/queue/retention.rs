@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::steps::AT_A_TIME;
 use super::{Queue, Session};
-use crate::clock::Now;
 use crate::error::{Error, Result};
-use crate::item::Status;
+use crate::model::Now;
+use crate::model::Status;
 use crate::sqlite::{Ended, Flush, Kept, Tx, Wait};
 
 /// Rows looked at beside normal work.

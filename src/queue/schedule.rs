@@ -1,11 +1,12 @@
 //! Recurring schedules: one enqueue a tick, made by whoever claims first after it, in the claim's own transaction.
 
+use super::Queue;
 use super::put::prepared;
-use super::{LONGEST_NAME, Queue};
-use crate::clock::{LATEST_MS, Now};
-use crate::error::{Error, Result};
-use crate::item::{KeyName, NewItem, Schedule};
-use crate::schedule::Timing;
+use crate::error::Result;
+use crate::model::{KeyName, NewItem, Schedule};
+use crate::model::{LATEST_MS, Now};
+use crate::rules::name;
+use crate::rules::tick::Timing;
 use crate::sqlite::Tx;
 
 /// A clock that goes back by less was only adjusted.
@@ -16,10 +17,7 @@ pub(super) const TICKS_AT_A_TIME: usize = 64;
 impl Queue {
     /// Adds a schedule, or gives the one of that name a new shape. One whose timing stays keeps its next tick.
     pub fn schedule(&self, name: &str, timing: Timing, mut item: NewItem) -> Result<Schedule> {
-        if name.is_empty() || name.len() > LONGEST_NAME || name.contains('\0') {
-            let said = format!("a schedule's name has 1 to {LONGEST_NAME} bytes and no NUL, not {name:?}");
-            return Err(Error::Invalid(said));
-        }
+        name::check("a schedule's name", name)?;
         timing.check(self.options.clock.now())?;
         let row = self.prepare(item.clone())?.row;
         if let (Some(key), Some(made)) = (&mut item.key, &row.key) {

@@ -2,7 +2,7 @@
 
 use super::Queue;
 use crate::error::{Error, Result};
-use crate::settings::{NAMES, Settings};
+use crate::rules::settings::{NAMES, Settings};
 use crate::sqlite::{StoredSettings, Tx};
 
 /// What holds for an object now, and what was stored when that was found out.

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::claim::{Claim, From, Held};
 use super::{Queue, Session};
-use crate::clock::Now;
 use crate::error::{Error, Result};
-use crate::item::Item;
+use crate::model::Item;
+use crate::model::Now;
 use crate::sqlite::Wait;
 use crate::wake::{Awaiting, Vigil};
 

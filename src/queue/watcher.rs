@@ -12,7 +12,7 @@ use super::claim::From;
 use super::wait::Outlook;
 use super::{Queue, Session};
 use crate::error::Result;
-use crate::item::Item;
+use crate::model::Item;
 use crate::sqlite::Database;
 use crate::sync::{Mutex, wait};
 use crate::wake::{Awaiting, Call, News, Vigil};

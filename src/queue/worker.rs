@@ -5,11 +5,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::Queue;
-use crate::clock::Now;
 use crate::error::Result;
 use crate::heartbeat::Beat;
-use crate::lease::{self, DEFAULT_TTL_MS, Record};
+use crate::model::Now;
+use crate::process;
 use crate::random;
+use crate::rules::lease::{self, DEFAULT_TTL_MS, Record};
 use crate::sqlite::{SignOfLife, Tx};
 
 /// A lease in this object's hands: the worker lease, or a named lock.
@@ -23,6 +24,11 @@ pub(super) struct Hold {
     sign: Option<Arc<SignOfLife>>,
 }
 
+/// Who writes a record, for people to read.
+pub(super) fn this_process() -> lease::Writer {
+    lease::Writer { pid: std::process::id(), hostname: process::hostname() }
+}
+
 impl Hold {
     pub(super) fn new(queue: &Queue, ttl_ms: i64) -> Result<Self> {
         let owner = format!("{:016x}{:016x}", random::number()?, random::number()?).into();
@@ -34,7 +40,8 @@ impl Hold {
     }
 
     pub(super) fn record(&self, now: Now) -> Record {
-        let record = Record::new(&self.owner, self.ttl_ms, self.sign.as_ref().map(|sign| sign.number), now);
+        let record =
+            Record::new(this_process(), &self.owner, self.ttl_ms, self.sign.as_ref().map(|sign| sign.number), now);
         if self.says_ttl { record } else { Record { ttl: None, ..record } }
     }
 }
@@ -69,7 +76,7 @@ impl Queue {
                 return Ok(None);
             }
             // It carries no sign of life: whoever announces may be gone before the worker comes.
-            tx.set_setting(&key, &Record::new(&name, ttl_ms, None, tx.now()).render())?;
+            tx.set_setting(&key, &Record::new(this_process(), &name, ttl_ms, None, tx.now()).render())?;
             Ok(Some(name))
         })
     }
@@ -83,7 +90,7 @@ impl Queue {
             let stands = tx.setting(&key)?.is_some_and(|stored| stored.contains(name));
             if stands {
                 let holder = sign.as_ref().map(|sign| sign.number);
-                tx.set_setting(&key, &Record::new(name, ttl_ms, holder, tx.now()).render())?;
+                tx.set_setting(&key, &Record::new(this_process(), name, ttl_ms, holder, tx.now()).render())?;
             }
             Ok(stands)
         })

@@ -4,8 +4,8 @@ use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value};
 
 use super::{NewRow, statement};
-use crate::clock::Now;
 use crate::error::Result;
+use crate::model::Now;
 
 /// A statement and its values.
 pub struct Statement {

@@ -4,8 +4,8 @@ use rusqlite::{Connection, params};
 
 use super::references::Kept;
 use super::{Database, Place, claims_of, expired, holders, locks, migrate, schema, statement};
-use crate::clock::Now;
 use crate::error::{Error, Result};
+use crate::model::Now;
 
 /// As many faults, and as many items of a kind, are told at most.
 const MOST_TOLD: usize = 100;

@@ -252,7 +252,7 @@ fn columns(connection: &Connection, table: &str) -> Result<Vec<Column>> {
 /// Whether the application's `meta` takes the worker lease: the surest way to know is to try, and to undo it.
 fn takes_lease(connection: &Connection) -> Result<bool> {
     connection.execute_batch("SAVEPOINT lease")?;
-    let key = crate::lease::key(crate::queue::DEFAULT_NAME);
+    let key = crate::rules::lease::key(crate::rules::name::DEFAULT_QUEUE);
     let tried = connection
         .execute(statement!("lease_clear"), [&key])
         .and_then(|_| connection.execute(statement!("lease_write"), [key.as_str(), "{}"]))

@@ -40,11 +40,11 @@ use rows::{integer, read_claimed, read_counts, read_delivered, read_item, read_s
 use rusqlite::types::{FromSql, Value as SqlValue};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
-use crate::clock::Now;
 use crate::error::{Error, Result};
-use crate::item::{Attempt, Counts, GroupCounts, Item, Receipt, Schedule};
-use crate::outcome::Verdict;
-use crate::schedule::Timing;
+use crate::model::Now;
+use crate::model::{Attempt, Counts, GroupCounts, Item, Receipt, Schedule};
+use crate::rules::outcome::Verdict;
+use crate::rules::tick::Timing;
 
 /// One statement, one file, one name.
 macro_rules! statement {
@@ -74,7 +74,7 @@ pub struct NewRow {
     pub group: Option<String>,
     pub key: Option<String>,
     pub key_until: Option<i64>,
-    /// See `item::checksum`.
+    /// See `model::checksum`.
     pub checksum: Option<i64>,
 }
 
@@ -424,8 +424,9 @@ impl<'a> Tx<'a> {
         let finished = self.now_text();
         let (status, retries, error, result, run_at, finished, gave_up) = match verdict {
             Verdict::Done { result } => ("done", None, None, result.as_deref(), None, Some(finished), false),
-            Verdict::Pending { run_at, retries, error } => {
-                ("pending", Some(*retries), error.as_deref(), None, *run_at, None, false)
+            Verdict::Pending { delay_ms, retries, error } => {
+                let run_at = delay_ms.map(|delay| self.now.plus(delay));
+                ("pending", Some(*retries), error.as_deref(), None, run_at, None, false)
             }
             Verdict::Failed { retries, error, gave_up } => {
                 ("failed", Some(*retries), Some(error.as_str()), None, None, Some(finished), *gave_up)

@@ -6,8 +6,8 @@ use rusqlite::types::{Value as SqlValue, ValueRef};
 use serde_json::{Map, Value};
 
 use super::{Claimed, Fence};
-use crate::item::{Content, Counts, Item, Key, KeyName, NewItem, OnDuplicate, Schedule, Stored, checksum, read_json};
-use crate::schedule::Timing;
+use crate::model::{Content, Counts, Item, Key, KeyName, NewItem, OnDuplicate, Schedule, Stored, checksum, read_json};
+use crate::rules::tick::Timing;
 
 pub fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
     Ok(Claimed {

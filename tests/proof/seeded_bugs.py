@@ -87,7 +87,7 @@ BUGS = [
     ),
     Bug(
         "attempts counted late",
-        "src/outcome.rs",
+        "src/rules/outcome.rs",
         "let retries = left.retries.saturating_add(1);\n            let error = vanished(",
         "let retries = left.retries;\n            let error = vanished(",
         ("tests/test_deaths.py", "tests/test_model.py"),
@@ -181,7 +181,7 @@ BUGS = [
     ),
     Bug(
         "the worker lease taken from a live worker",
-        "src/lease.rs",
+        "src/rules/lease.rs",
         "(age < ttl_ms && lead <= ttl_ms &&",
         "(age < ttl_ms && lead < 0 &&",
         ("tests/contract/test_worker_lease.py",),

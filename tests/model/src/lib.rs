@@ -4,27 +4,33 @@
 //! from now, so that a moving clock makes no new states. The ghosts are what a checker knows and the queue does not.
 
 #[allow(dead_code)]
-#[path = "../../../src/clock.rs"]
-mod clock;
-#[allow(dead_code)]
 #[path = "../../../src/error.rs"]
 mod error;
 #[allow(dead_code)]
-#[path = "../../../src/outcome.rs"]
+#[path = "../../../src/rules/outcome.rs"]
 mod outcome;
+#[allow(dead_code)]
+#[path = "../../../src/rules/retry.rs"]
+mod retry;
+#[allow(dead_code)]
+#[path = "../../../src/model/time.rs"]
+mod time;
+
+mod model {
+    pub use crate::time::{LATEST_MS, millis};
+}
 
 #[cfg(test)]
 mod check;
 
-use clock::Now;
-use outcome::{Allowance, Backoff, Ending, Retry, Verdict, decide};
+use outcome::{Ending, RetryState, Verdict, decide};
+use retry::{Backoff, Retry};
 
 pub const ITEMS: usize = 2;
 pub const WORKERS: usize = 3;
 /// Ticks of a second.
 const LEASE: i8 = 2;
 const TICK_MS: i64 = 1_000;
-const NOW: Now = Now(1_000_000_000);
 const CEILING: u8 = 2;
 /// How often a person brings some item back, and a worker gives one back uncounted.
 const REVIVALS: u8 = 1;
@@ -311,13 +317,13 @@ impl State {
         let was_lost = matches!(ending, Ending::Lost { .. });
         let item = &mut self.items[number];
         let left =
-            Allowance { retries: u32::from(item.retries), max_retries: None, policy: Some(&policy), queue_max: 9 };
-        let (verdict, _) = decide(ending, &left, NOW, 0.5);
+            RetryState { retries: u32::from(item.retries), max_retries: None, policy: Some(&policy), queue_max: 9 };
+        let (verdict, _) = decide(ending, &left, 0.5);
         let before = item.retries;
         match verdict {
             Verdict::Done { .. } => item.status = Status::Done,
-            Verdict::Pending { run_at, retries, .. } => {
-                let due = run_at.map_or(0, |at| (at - NOW.ms()).div_euclid(TICK_MS) as i8);
+            Verdict::Pending { delay_ms, retries, .. } => {
+                let due = delay_ms.map_or(0, |delay| delay.div_euclid(TICK_MS) as i8);
                 item.status = Status::Pending(due.min(LEASE));
                 item.retries = retries as u8;
             }

@@ -8,8 +8,8 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, Zoned};
 
-use crate::clock::{LATEST_MS, Now};
 use crate::error::{Error, Result};
+use crate::model::{LATEST_MS, Now};
 
 /// When a schedule ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ fn zone(name: &str) -> Result<TimeZone> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::parse_ms;
+    use crate::model::parse_ms;
 
     fn at(text: &str) -> Now {
         Now(parse_ms(text).unwrap())

@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{self, Now};
+use crate::model::{Now, parse_ms};
+use crate::rules::name;
 
 /// What a lease is granted for when its record does not say.
 pub const DEFAULT_TTL_MS: i64 = 60_000;
@@ -26,11 +27,18 @@ pub struct Record {
     pub holder: Option<i64>,
 }
 
+/// The process that writes a record, for people to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Writer {
+    pub pid: u32,
+    pub hostname: &'static str,
+}
+
 impl Record {
-    pub fn new(owner: &str, ttl_ms: i64, holder: Option<i64>, now: Now) -> Self {
+    pub fn new(writer: Writer, owner: &str, ttl_ms: i64, holder: Option<i64>, now: Now) -> Self {
         Self {
-            pid: std::process::id().into(),
-            hostname: hostname().into(),
+            pid: writer.pid.into(),
+            hostname: writer.hostname.into(),
             heartbeat: now.iso(),
             owner: Some(owner.to_owned()),
             ttl: Some(ttl_ms as f64 / 1000.0),
@@ -42,9 +50,9 @@ impl Record {
         serde_json::from_str(stored).ok()
     }
 
-    /// Whether this process wrote it, as membox tells.
-    pub fn is_of_this_process(&self) -> bool {
-        self.pid == std::process::id() && self.hostname == hostname()
+    /// Whether a process wrote it, as membox tells.
+    pub fn is_of(&self, writer: Writer) -> bool {
+        self.pid == writer.pid && self.hostname == writer.hostname
     }
 
     pub fn render(&self) -> String {
@@ -60,22 +68,14 @@ pub fn live(stored: Option<&str>, default_ttl_ms: i64, now: Now, is_alive: impl 
         Some(ttl) if ttl.is_finite() && ttl >= 0.0 => (ttl * 1000.0) as i64,
         _ => default_ttl_ms,
     };
-    let beat = clock::parse_ms(&record.heartbeat)?;
+    let beat = parse_ms(&record.heartbeat)?;
     let (age, lead) = (now.ms().saturating_sub(beat), beat.saturating_sub(now.ms()));
     (age < ttl_ms && lead <= ttl_ms && record.holder.is_none_or(is_alive)).then_some(record)
 }
 
 /// The key of a queue's lease: membox's own for the default queue.
 pub fn key(queue: &str) -> String {
-    if queue == crate::queue::DEFAULT_NAME { "worker_lease".into() } else { format!("worker_lease:{queue}") }
-}
-
-pub fn hostname() -> &'static str {
-    static NAME: once_cell::sync::OnceCell<String> = once_cell::sync::OnceCell::new();
-    NAME.get_or_init(|| {
-        let name = gethostname::gethostname().to_string_lossy().into_owned();
-        if name.is_empty() { "localhost".into() } else { name }
-    })
+    if queue == name::DEFAULT_QUEUE { "worker_lease".into() } else { format!("worker_lease:{queue}") }
 }
 
 #[cfg(test)]
@@ -84,8 +84,10 @@ mod tests {
 
     const NOW: Now = Now(1_781_431_200_000);
 
+    const WRITER: Writer = Writer { pid: 7, hostname: "box" };
+
     fn at(ms: i64) -> Record {
-        Record::new("me", 60_000, None, Now(NOW.ms() + ms))
+        Record::new(WRITER, "me", 60_000, None, Now(NOW.ms() + ms))
     }
 
     fn is_live(stored: &str) -> bool {
@@ -101,7 +103,7 @@ mod tests {
     fn it_lives_for_its_own_ttl() {
         assert!(is_live(&at(-59_999).render()));
         assert!(!is_live(&at(-60_000).render()));
-        let long = Record::new("me", 600_000, None, Now(NOW.ms() - 100_000));
+        let long = Record::new(WRITER, "me", 600_000, None, Now(NOW.ms() - 100_000));
         assert!(is_live(&long.render()));
     }
 

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::outcome::RetryState;
+use super::rate::Rate;
+use super::retry::Retry;
 use crate::error::{Error, Result};
-use crate::outcome::{Allowance, Retry};
-use crate::rate::Rate;
 
 /// What `max_bytes` can be at most.
 pub const MOST_BYTES: usize = 512 * 1024 * 1024;
@@ -179,8 +180,8 @@ impl Settings {
         self.keep_content.unwrap_or(true)
     }
 
-    pub fn allowance(&self, retries: u32, max_retries: Option<u32>) -> Allowance<'_> {
-        Allowance { retries, max_retries, policy: self.retry.as_ref(), queue_max: self.max_retries() }
+    pub fn retry_state(&self, retries: u32, max_retries: Option<u32>) -> RetryState<'_> {
+        RetryState { retries, max_retries, policy: self.retry.as_ref(), queue_max: self.max_retries() }
     }
 }
 

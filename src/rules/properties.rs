@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 use serde_json::{Map, Number, Value};
 
-use crate::clock::{self, LATEST_MS, Now};
-use crate::item::{Content, Stored, checksum};
-use crate::outcome::{Allowance, Backoff, ERROR_LIMIT, Ending, Retry, Verdict, decide, presentable};
-use crate::rate::Rate;
-use crate::schedule::Timing;
-use crate::settings::Settings;
-use crate::{lease, millis};
+use super::lease;
+use super::outcome::{ERROR_LIMIT, Ending, RetryState, Verdict, decide, presentable};
+use super::rate::Rate;
+use super::retry::{Backoff, Retry};
+use super::settings::Settings;
+use super::tick::Timing;
+use crate::model::{Content, LATEST_MS, Now, Stored, checksum, millis, parse_ms};
 
 fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -119,14 +119,14 @@ proptest! {
     #[test]
     fn a_lease_holds_others_off_exactly_as_long_as_it_was_granted(ttl in 1..LATEST_MS / 4, age in -LATEST_MS / 4..LATEST_MS / 4) {
         let granted = LATEST_MS / 2;
-        let record = lease::Record::new("me", ttl, None, Now(granted)).render();
+        let record = lease::Record::new(lease::Writer { pid: 7, hostname: "box" }, "me", ttl, None, Now(granted)).render();
         let live = lease::live(Some(&record), 1, Now(granted + age), |_| true).is_some();
         prop_assert_eq!(live, age < ttl && -age <= ttl);
     }
 
     #[test]
     fn any_text_is_a_time_or_none(text in any::<String>()) {
-        clock::parse_ms(&text);
+        parse_ms(&text);
     }
 
     #[test]
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn every_ending_counts_at_most_one_and_the_ceiling_is_final(
+    fn every_ending_counts_at_most_one_and_the_limit_is_final(
         retries in any::<u32>(),
         max_retries in prop::option::of(any::<u32>()),
         queue_max in any::<u32>(),
@@ -151,18 +151,17 @@ proptest! {
         retry_in in prop::option::of(0..LATEST_MS),
         give_up in any::<bool>(),
         is_lost in any::<bool>(),
-        now in 0..LATEST_MS,
     ) {
-        let left = Allowance { retries, max_retries, policy: policy.as_ref(), queue_max };
+        let left = RetryState { retries, max_retries, policy: policy.as_ref(), queue_max };
         let ending = match is_lost {
             true => Ending::Lost { worker: None },
             false => Ending::Failed { error: "no".into(), retry_in, give_up },
         };
-        match decide(ending, &left, Now(now), 0.5).0 {
+        match decide(ending, &left, 0.5).0 {
             Verdict::Done { .. } => prop_assert!(false, "neither is done"),
-            Verdict::Pending { run_at, retries: after, .. } => {
-                prop_assert!(after < left.ceiling() && after == retries + 1);
-                prop_assert!(run_at.is_none_or(|at| (now..=LATEST_MS).contains(&at)));
+            Verdict::Pending { delay_ms, retries: after, .. } => {
+                prop_assert!(after < left.limit() && after == retries + 1);
+                prop_assert!(delay_ms.is_none_or(|delay| (1..=LATEST_MS).contains(&delay)));
                 prop_assert!(!give_up || is_lost);
             }
             Verdict::Failed { retries: after, .. } => prop_assert_eq!(after, retries.saturating_add(1)),

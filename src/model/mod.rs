@@ -1,0 +1,17 @@
+//! The nouns: plain data that every layer speaks of. They depend on nothing but each other and the rules.
+
+mod claim;
+mod content;
+mod item;
+mod new_item;
+mod schedule;
+mod time;
+
+pub use claim::Receipt;
+#[cfg(feature = "python")]
+pub use content::integer_beyond_64_bits;
+pub use content::{Content, Stored, checksum, read_json};
+pub use item::{Attempt, Counts, GroupCounts, Item, Status};
+pub use new_item::{Key, KeyName, NewItem, OnDuplicate, When};
+pub use schedule::Schedule;
+pub use time::{LATEST_MS, Now, millis, parse_ms};

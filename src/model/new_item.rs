@@ -1,0 +1,89 @@
+//! An item to enqueue.
+
+use super::{Now, Stored};
+
+/// When an item falls due.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum When {
+    #[default]
+    Now,
+    /// Milliseconds from the moment it is written.
+    After(i64),
+    /// Milliseconds since 1970; the past means now.
+    At(i64),
+}
+
+impl When {
+    /// The time to write; `None` is now.
+    pub fn due(self, now: Now) -> Option<i64> {
+        match self {
+            When::Now => None,
+            When::After(delay) => (delay > 0).then(|| now.plus(delay)),
+            When::At(at) => (at > now.ms()).then_some(at),
+        }
+    }
+}
+
+/// One item to enqueue.
+#[derive(Clone, Debug)]
+pub struct NewItem {
+    pub content: Stored,
+    pub project: Option<String>,
+    pub source_path: Option<String>,
+    pub doc_date: Option<String>,
+    pub priority: i64,
+    pub when: When,
+    pub max_retries: Option<u32>,
+    /// A JSON object, as text.
+    pub headers: Option<String>,
+    pub group: Option<String>,
+    pub key: Option<Key>,
+}
+
+/// What makes an item the same as another: at most one unfinished item per queue and key.
+#[derive(Clone, Debug)]
+pub struct Key {
+    pub name: KeyName,
+    /// How long after its enqueueing an item keeps its key, finished or not, in milliseconds.
+    pub ttl_ms: Option<i64>,
+    pub on_duplicate: OnDuplicate,
+}
+
+#[derive(Clone, Debug)]
+pub enum KeyName {
+    Given(String),
+    /// A hash of the content.
+    ByContent,
+}
+
+/// What `enqueue` does when the key is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDuplicate {
+    /// Gives back the existing item's id.
+    #[default]
+    Return,
+    Raise,
+    /// Gives the existing item the new content, if it is still pending.
+    Replace,
+}
+
+impl NewItem {
+    pub fn new(content: impl Into<Stored>) -> Self {
+        Self {
+            content: content.into(),
+            project: None,
+            source_path: None,
+            doc_date: None,
+            priority: 0,
+            when: When::Now,
+            max_retries: None,
+            headers: None,
+            group: None,
+            key: None,
+        }
+    }
+
+    pub fn text(content: impl Into<String>) -> Self {
+        Self::new(Stored::text(content.into()))
+    }
+}

@@ -1,0 +1,13 @@
+//! The rules: pure functions of facts, the time and dice. Everything a rule needs is an argument.
+
+#[cfg(any(feature = "python", test))]
+pub mod ending;
+pub mod lease;
+pub mod name;
+pub mod outcome;
+#[cfg(test)]
+mod properties;
+pub mod rate;
+pub mod retry;
+pub mod settings;
+pub mod tick;

@@ -1,0 +1,238 @@
+//! The rule, pure: how a claim ended and how often it has failed before decide what becomes of the item.
+
+use super::retry::Retry;
+
+/// Failure texts longer than this are cut, with a mark.
+pub const ERROR_LIMIT: usize = 8 * 1024;
+
+const CUT_MARK: &str = " … [cut]";
+
+/// How a claim ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ending {
+    /// The work is done. The result is JSON text.
+    Done { result: Option<String> },
+    /// It failed. `retry_in` (ms) overrides the policy's delay, `give_up` ends it here.
+    Failed { error: String, retry_in: Option<i64>, give_up: bool },
+    /// The holder's lease ran out, or the holder is gone.
+    Lost { worker: Option<String> },
+    /// Given back; nothing is counted. The reason is only for the history.
+    Released { delay: i64, reason: Option<String> },
+}
+
+impl Ending {
+    /// Given back at once and without a word.
+    pub fn given_back() -> Self {
+        Self::Released { delay: 0, reason: None }
+    }
+}
+
+/// How often an item has failed, and how often it may.
+#[derive(Clone, Copy, Debug)]
+pub struct RetryState<'a> {
+    pub retries: u32,
+    pub max_retries: Option<u32>,
+    pub policy: Option<&'a Retry>,
+    pub queue_max: u32,
+}
+
+impl RetryState<'_> {
+    /// The Nth failure or lost lease is final.
+    pub fn limit(&self) -> u32 {
+        self.max_retries.or(self.policy.map(|policy| policy.max)).unwrap_or(self.queue_max)
+    }
+}
+
+/// What is to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    Done {
+        result: Option<String>,
+    },
+    /// `delay_ms` is counted from the transaction that writes it; `None` is at once.
+    Pending {
+        delay_ms: Option<i64>,
+        retries: u32,
+        error: Option<String>,
+    },
+    Failed {
+        retries: u32,
+        error: String,
+        gave_up: bool,
+    },
+}
+
+/// What became of a claim, for reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    Done,
+    /// Came to rest as failed.
+    Failed,
+    /// Went back for an automatic retry.
+    Postponed,
+    Released,
+    /// The receipt was stale; nothing was changed.
+    Lost,
+    /// It had been cancelled meanwhile, and came to rest as that, whatever the holder said.
+    Cancelled,
+}
+
+impl Settled {
+    /// As reports and the history spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Settled::Done => "done",
+            Settled::Failed => "failed",
+            Settled::Postponed => "postponed",
+            Settled::Released => "released",
+            Settled::Lost => "lost",
+            Settled::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether what the holder said was recorded.
+    pub fn took_effect(self) -> bool {
+        !matches!(self, Settled::Lost | Settled::Cancelled)
+    }
+}
+
+/// Decides. `dice` in 0..1 spreads the back-off; it is passed in so that the rule stays pure.
+pub fn decide(ending: Ending, left: &RetryState, dice: f64) -> (Verdict, Settled) {
+    match ending {
+        Ending::Done { result } => (Verdict::Done { result }, Settled::Done),
+        Ending::Released { delay, .. } => {
+            (Verdict::Pending { delay_ms: positive(delay), retries: left.retries, error: None }, Settled::Released)
+        }
+        Ending::Lost { worker } => {
+            let retries = left.retries.saturating_add(1);
+            let error = vanished(worker.as_deref(), retries);
+            if retries >= left.limit() {
+                (Verdict::Failed { retries, error, gave_up: false }, Settled::Failed)
+            } else {
+                (Verdict::Pending { delay_ms: None, retries, error: Some(error) }, Settled::Postponed)
+            }
+        }
+        Ending::Failed { error, retry_in, give_up } => {
+            let retries = left.retries.saturating_add(1);
+            let error = presentable(error);
+            let delay = retry_in.or_else(|| left.policy.map(|policy| policy.delay(retries, dice)));
+            match delay {
+                Some(delay) if !give_up && retries < left.limit() => {
+                    (Verdict::Pending { delay_ms: positive(delay), retries, error: Some(error) }, Settled::Postponed)
+                }
+                _ => (Verdict::Failed { retries, error, gave_up: give_up }, Settled::Failed),
+            }
+        }
+    }
+}
+
+fn positive(delay_ms: i64) -> Option<i64> {
+    (delay_ms > 0).then_some(delay_ms)
+}
+
+fn vanished(worker: Option<&str>, retries: u32) -> String {
+    let worker = worker.unwrap_or("unknown");
+    format!(
+        "the worker vanished: {worker} held the item and neither finished it nor renewed its lease (loss or failure {retries})"
+    )
+}
+
+/// A failure text is never empty and never endless.
+pub fn presentable(error: String) -> String {
+    if error.is_empty() {
+        return "failed without a reason".into();
+    }
+    if error.len() <= ERROR_LIMIT {
+        return error;
+    }
+    let mut end = ERROR_LIMIT - CUT_MARK.len();
+    while !error.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}{CUT_MARK}", &error[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::retry::Backoff;
+    use super::*;
+
+    fn policy(kind: Backoff) -> Retry {
+        Retry::new(3, 30.0, 2.0, 100.0, 0.0, kind).unwrap()
+    }
+
+    fn left(retries: u32, policy: Option<&Retry>) -> RetryState<'_> {
+        RetryState { retries, max_retries: None, policy, queue_max: 3 }
+    }
+
+    fn failure() -> Ending {
+        Ending::Failed { error: "boom".into(), retry_in: None, give_up: false }
+    }
+
+    #[test]
+    fn without_a_policy_a_failed_item_rests() {
+        let (verdict, settled) = decide(failure(), &left(0, None), 0.5);
+        assert_eq!(verdict, Verdict::Failed { retries: 1, error: "boom".into(), gave_up: false });
+        assert_eq!(settled, Settled::Failed);
+    }
+
+    #[test]
+    fn with_a_policy_it_goes_back_until_the_nth_failure() {
+        let policy = policy(Backoff::Exponential);
+        let (verdict, _) = decide(failure(), &left(1, Some(&policy)), 0.5);
+        assert_eq!(verdict, Verdict::Pending { delay_ms: Some(60_000), retries: 2, error: Some("boom".into()) });
+        let (verdict, _) = decide(failure(), &left(2, Some(&policy)), 0.5);
+        assert_eq!(verdict, Verdict::Failed { retries: 3, error: "boom".into(), gave_up: false });
+    }
+
+    #[test]
+    fn retry_in_overrides_the_policy_but_not_the_limit() {
+        let ending = |retry_in| Ending::Failed { error: "x".into(), retry_in: Some(retry_in), give_up: false };
+        let (verdict, settled) = decide(ending(0), &left(0, None), 0.5);
+        assert_eq!(verdict, Verdict::Pending { delay_ms: None, retries: 1, error: Some("x".into()) });
+        assert_eq!(settled, Settled::Postponed);
+        assert_eq!(decide(ending(5), &left(2, None), 0.5).1, Settled::Failed);
+    }
+
+    #[test]
+    fn giving_up_is_final_at_the_first_failure() {
+        let policy = policy(Backoff::Linear);
+        let ending = Ending::Failed { error: "x".into(), retry_in: Some(5), give_up: true };
+        let (verdict, _) = decide(ending, &left(0, Some(&policy)), 0.5);
+        assert_eq!(verdict, Verdict::Failed { retries: 1, error: "x".into(), gave_up: true });
+    }
+
+    #[test]
+    fn a_lost_lease_counts_and_comes_back_at_once_until_it_is_final() {
+        let policy = policy(Backoff::Exponential);
+        let lost = || Ending::Lost { worker: Some("host:7".into()) };
+        let (verdict, _) = decide(lost(), &left(1, Some(&policy)), 0.5);
+        assert!(matches!(verdict, Verdict::Pending { delay_ms: None, retries: 2, .. }), "{verdict:?}");
+        let (verdict, _) = decide(lost(), &left(2, Some(&policy)), 0.5);
+        let Verdict::Failed { retries: 3, error, gave_up: false } = verdict else { panic!("{verdict:?}") };
+        assert!(error.contains("vanished") && error.contains("host:7"), "{error}");
+    }
+
+    #[test]
+    fn the_items_own_limit_comes_before_the_policys_and_the_queues() {
+        let policy = policy(Backoff::Linear);
+        let with_own = RetryState { max_retries: Some(7), ..left(0, Some(&policy)) };
+        assert_eq!(with_own.limit(), 7);
+        assert_eq!(RetryState { queue_max: 9, ..left(0, Some(&policy)) }.limit(), 3);
+        assert_eq!(RetryState { queue_max: 9, ..left(0, None) }.limit(), 9);
+    }
+
+    #[test]
+    fn release_counts_nothing() {
+        let (verdict, _) = decide(Ending::given_back(), &left(2, None), 0.5);
+        assert_eq!(verdict, Verdict::Pending { delay_ms: None, retries: 2, error: None });
+    }
+
+    #[test]
+    fn a_failure_text_is_neither_empty_nor_endless() {
+        assert!(!presentable(String::new()).is_empty());
+        let cut = presentable("ä".repeat(1_000_000));
+        assert!(cut.len() <= ERROR_LIMIT && cut.ends_with(CUT_MARK), "{}", cut.len());
+        assert_eq!(presentable("x".repeat(ERROR_LIMIT)).len(), ERROR_LIMIT);
+    }
+}
