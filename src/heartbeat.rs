@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::clock::Clock;
 use crate::error::Result;
+use crate::model::Now;
 use crate::process::{Background, BackgroundThread, Started};
-use crate::sqlite::{Database, Flush, Tx, Wait};
+use crate::store::{Renewal, Store, Wait};
 use crate::sync::{Mutex, wait};
 
 /// A lease is renewed this many times before it would run out.
@@ -25,8 +26,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A beat that was asked for comes after this time.
 const SOON: Duration = Duration::from_millis(50);
 
-/// Renews what is held; `false` when it is no longer ours.
-type Renew = Box<dyn Fn(&Tx) -> Result<bool> + Send + Sync>;
+/// What to renew, made when it is due.
+type MakeRenewal = Box<dyn Fn(Now) -> Renewal + Send + Sync>;
 
 /// Keeps something alive until it is dropped.
 pub struct Beat {
@@ -42,9 +43,9 @@ pub struct Nudge {
 }
 
 struct Entry {
-    database: Arc<Database>,
+    store: Arc<dyn Store>,
     clock: Clock,
-    renew: Renew,
+    renewal: MakeRenewal,
     every: Duration,
     next: Mutex<Instant>,
     /// From then on it is not renewed any more: whoever works so long is taken for hung.
@@ -69,20 +70,20 @@ static HEART: BackgroundThread<Heart> = BackgroundThread::new();
 
 impl Beat {
     /// Starts renewing well before `lease_ms`, of which `spent` is over already, have passed, for at most `longest`. `lost`
-    /// is set when `renew` says that it is no longer ours.
+    /// is set when it is no longer ours.
     pub fn start(
-        database: Arc<Database>,
+        store: Arc<dyn Store>,
         clock: Clock,
         lease_ms: i64,
         spent: Duration,
         longest: Option<Duration>,
         lost: Arc<AtomicBool>,
-        renew: Renew,
+        renewal: MakeRenewal,
     ) -> Result<Self> {
         let every = Duration::from_millis(u64::try_from(lease_ms).unwrap_or(1).max(1)) / BEATS_PER_LEASE;
         let next = Instant::now() + every.saturating_sub(spent);
         let until = longest.and_then(|longest| Instant::now().checked_add(longest));
-        let entry = Arc::new(Entry { database, clock, renew, every, next: Mutex::new(next), until, lost });
+        let entry = Arc::new(Entry { store, clock, renewal, every, next: Mutex::new(next), until, lost });
         let heart = HEART.get()?;
         if let Some(heart) = heart.here() {
             let mut state = heart.state.lock();
@@ -117,11 +118,9 @@ impl Drop for Beat {
         if let Some(heart) = self.heart.here() {
             let mut state = heart.state.lock();
             state.entries.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
-            let database = &self.entry.database;
-            if database.waits_to_renew_here()
-                && !state.entries.iter().any(|entry| Arc::ptr_eq(&entry.database, database))
-            {
-                database.show_wait_to_renew(false);
+            let store = &self.entry.store;
+            if store.is_showing_renewal_wait() && !state.entries.iter().any(|entry| Arc::ptr_eq(&entry.store, store)) {
+                store.show_renewal_wait(false);
             }
         }
     }
@@ -164,7 +163,7 @@ fn renew_all(mut due: Vec<Arc<Entry>>) {
     let mut by_database = Vec::new();
     while let Some(first) = due.first().cloned() {
         let (together, rest): (Vec<_>, Vec<_>) =
-            due.into_iter().partition(|entry| Arc::ptr_eq(&entry.database, &first.database));
+            due.into_iter().partition(|entry| Arc::ptr_eq(&entry.store, &first.store));
         due = rest;
         by_database.push(together);
     }
@@ -181,11 +180,10 @@ fn renew_all(mut due: Vec<Arc<Entry>>) {
 /// Renews what one database holds. Says whether it could.
 fn renew(together: &[Arc<Entry>], patience: Duration) -> bool {
     let Some(first) = together.first() else { return true };
-    let renewed = first.database.write(Flush::Normal, &first.clock, Wait::up_to(patience), |tx| {
-        together.iter().map(|entry| (entry.renew)(tx)).collect::<Result<Vec<bool>>>()
-    });
+    let renewals = together.iter().map(|entry| (entry.renewal)(entry.clock.now())).collect::<Vec<_>>();
+    let renewed = first.store.renew(&first.clock, Wait::up_to(patience), &renewals);
     // Those who would reclaim what could not be renewed in time see that it is about to be.
-    first.database.show_wait_to_renew(renewed.is_err());
+    first.store.show_renewal_wait(renewed.is_err());
     let Ok(held) = renewed else { return false };
     for (entry, is_held) in together.iter().zip(held) {
         if !is_held {

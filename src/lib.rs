@@ -13,6 +13,7 @@ mod queue;
 mod random;
 pub mod rules;
 mod sqlite;
+mod store;
 mod sync;
 mod wake;
 
@@ -35,4 +36,4 @@ pub use rules::retry::{Backoff, Retry};
 pub use rules::settings::{MOST_BYTES, Settings};
 pub use rules::tick::Timing;
 pub use rusqlite::version as sqlite_version;
-pub use sqlite::has_queue;
+pub use store::has_queue;

@@ -87,7 +87,7 @@ impl Raw {
     fn settle(connection: &Connection, id: i64, attempt: i64, token: i64) {
         let none = None::<String>;
         connection
-            .prepare_cached(statement!("settle"))
+            .prepare_cached(statement!("finish"))
             .unwrap()
             .execute(params![
                 id,

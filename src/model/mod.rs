@@ -6,6 +6,7 @@ mod item;
 mod new_item;
 mod schedule;
 mod time;
+mod value;
 
 pub use claim::Receipt;
 #[cfg(feature = "python")]
@@ -15,3 +16,4 @@ pub use item::{Attempt, Counts, GroupCounts, Item, Status};
 pub use new_item::{Key, KeyName, NewItem, OnDuplicate, When};
 pub use schedule::Schedule;
 pub use time::{LATEST_MS, Now, millis, parse_ms};
+pub use value::Value;

@@ -29,7 +29,7 @@ use crate::rules::ending::Meaning;
 use crate::rules::lease::Record;
 use crate::rules::settings::Settings;
 use crate::rules::tick::Timing;
-use crate::sqlite::Kept;
+use crate::store::Kept;
 use crate::sync::Mutex;
 
 type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;

@@ -6,7 +6,7 @@ use super::Queue;
 use super::steps::AT_A_TIME;
 use crate::error::{Error, Result};
 use crate::model::When;
-use crate::sqlite::{Kept, Tx};
+use crate::store::{Kept, Tx};
 
 impl Queue {
     /// Brings failed items below their ceiling back to pending, a few at a time; returns how many. What fails again
@@ -15,14 +15,14 @@ impl Queue {
         self.reread_settings()?;
         // An item without a ceiling of its own has the policy's, else the queue's.
         let otherwise = self.settings().settings.retry_state(0, None).limit();
-        let ids = self.session()?.database.retriable(self.name(), max_retries, otherwise)?;
+        let ids = self.read(|view| view.retriable(self.name(), max_retries, otherwise))?;
         self.bring_back(&ids, delay, |tx, id, run_at| tx.retry_failed(self.name(), id, max_retries, otherwise, run_at))
     }
 
     /// Brings every failed item back with a fresh allowance, those that were given up too, a few at a time; returns how
     /// many. Of several with one key the latest comes back.
     pub fn retry_all(&self, delay: i64) -> Result<usize> {
-        let mut ids = self.session()?.database.failed_ids(self.name())?;
+        let mut ids = self.read(|view| view.failed_ids(self.name()))?;
         ids.reverse();
         self.bring_back(&ids, delay, |tx, id, run_at| tx.retry(self.name(), id, run_at))
     }
@@ -31,7 +31,7 @@ impl Queue {
         &self,
         ids: &[i64],
         delay: i64,
-        bring_back: impl Fn(&Tx, i64, Option<i64>) -> Result<bool> + Send + Sync,
+        bring_back: impl Fn(&dyn Tx, i64, Option<i64>) -> Result<bool> + Send + Sync,
     ) -> Result<usize> {
         if ids.is_empty() {
             return Ok(0);
@@ -116,15 +116,15 @@ impl Queue {
     }
 
     pub fn is_paused(&self) -> Result<bool> {
-        Ok(self.session()?.database.setting(&self.paused_key())?.is_some())
+        Ok(self.read(|view| view.setting(&self.paused_key()))?.is_some())
     }
 
     /// Copies the whole file, as it is at this moment, to one that does not exist yet.
     pub fn backup(&self, target: &Path) -> Result<()> {
-        self.session()?.database.backup(target, self.wait())
+        self.session()?.store.backup(target, self.wait())
     }
 
-    fn paused_key(&self) -> String {
+    pub(super) fn paused_key(&self) -> String {
         format!("paused:{}", self.name())
     }
 }

@@ -16,7 +16,7 @@ use crate::model::{Item, Receipt};
 use crate::process;
 use crate::random;
 use crate::rules::outcome::{Ending, Settled};
-use crate::sqlite::{self, Attention, Claimed, Flush, Grant, Place, SignOfLife, Tx, Wait};
+use crate::store::{Address, Claimed, Flush, Grant, Liveness, Renewal, Renews, Scout, Tx, Wait};
 use crate::sync::Mutex;
 
 /// How many rows one claim brings in; the rest is left to the next claims.
@@ -59,13 +59,13 @@ pub struct Held {
     /// What the heartbeat renews for; `extend` may have made it longer.
     lease_ms: Arc<AtomicI64>,
     is_kept: AtomicBool,
-    place: Place,
+    address: Address,
     lost: Arc<AtomicBool>,
     settled: OnceLock<Settled>,
     /// Ended over the head of whoever works on it.
     is_withdrawn: AtomicBool,
     /// Shows other processes that somebody is left who can end the claim.
-    sign: Mutex<Option<Arc<SignOfLife>>>,
+    liveness: Mutex<Option<Arc<dyn Liveness>>>,
     pub(super) unsaid: Arc<Unsaid>,
     generation: u64,
     since: Instant,
@@ -127,7 +127,7 @@ impl Held {
     pub(super) fn note_settled(&self, settled: Settled) {
         if settled.took_effect() {
             let _ = self.settled.set(settled);
-            self.sign.lock().take();
+            self.liveness.lock().take();
         } else if !self.is_settled() {
             self.note_lost();
         }
@@ -147,9 +147,9 @@ impl Drop for Held {
     /// An item that nobody can end any more stays claimed until its lease is over, as long as this process lives.
     fn drop(&mut self) {
         let lease = Duration::from_millis(self.lease_ms.load(Ordering::SeqCst).unsigned_abs());
-        let sign = self.sign.lock().take();
-        if let Some(sign) = sign.filter(|_| !self.is_settled() && !self.is_known_lost()) {
-            sqlite::keep_sign(sign, lease.saturating_sub(self.since.elapsed()));
+        let liveness = self.liveness.lock().take();
+        if let Some(liveness) = liveness.filter(|_| !self.is_settled() && !self.is_known_lost()) {
+            liveness.keep_for(lease.saturating_sub(self.since.elapsed()));
         }
     }
 }
@@ -208,23 +208,23 @@ impl Queue {
     }
 
     fn try_to_claim(&self, session: &Session, how: &Claim, wait: Wait) -> Result<Taken> {
-        let sign = self.sign_of_life(wait)?;
-        session.database.write(Flush::Normal, &self.options.clock, wait, |tx| self.take(tx, how, &sign))
+        let liveness = self.liveness(wait)?;
+        session.store.write(Flush::Normal, &self.options.clock, wait, |tx| self.take(tx, how, &liveness))
     }
 
-    pub(super) fn take(&self, tx: &Tx, how: &Claim, sign: &Option<Arc<SignOfLife>>) -> Result<Taken> {
-        let mut attention = tx.attention(self.name(), self.settings().settings.lease_ms(), false)?;
-        if attention.ready.is_none() || self.is_time_to_look_ahead(&*self.session()?) {
-            attention = tx.attention(self.name(), self.settings().settings.lease_ms(), true)?;
+    pub(super) fn take(&self, tx: &dyn Tx, how: &Claim, liveness: &Option<Arc<dyn Liveness>>) -> Result<Taken> {
+        let mut scout = tx.scout(self.name(), self.settings().settings.lease_ms(), false)?;
+        if scout.ready.is_none() || self.is_time_to_look_ahead(&*self.session()?) {
+            scout = tx.scout(self.name(), self.settings().settings.lease_ms(), true)?;
         }
-        self.take_over(std::mem::take(&mut attention.settings))?;
-        if attention.paused {
+        self.take_over(std::mem::take(&mut scout.settings))?;
+        if scout.paused {
             return Ok(Taken { items: Vec::new(), unfinished: false, awaits_renewal: false });
         }
-        let (brought_in, mut unfinished, awaits_renewal) = self.bring_in(tx, &attention)?;
+        let (brought_in, mut unfinished, awaits_renewal) = self.bring_in(tx, &scout)?;
         let several = self.settings().settings.group_limit.is_some_and(|limit| limit > 1);
         // The first look has found the first item already, unless something came in since.
-        let mut found = if brought_in { None } else { attention.ready };
+        let mut found = if brought_in { None } else { scout.ready };
         let whole_group = match &how.from {
             From::WholeGroup(Some(group)) => tx.next_free_in_group(self.name(), group)?,
             From::WholeGroup(None) => tx.next_group(self.name())?,
@@ -249,7 +249,7 @@ impl Queue {
                 (From::WholeGroup(_) | From::GroupOrOne, None) => None,
             };
             let Some(id) = next else { break };
-            let Some(held) = self.take_one(tx, id, how, batch, sign)? else { continue };
+            let Some(held) = self.take_one(tx, id, how, batch, liveness)? else { continue };
             let group_goes_on = self.count_start(tx, &held.item)?;
             items.push(held);
             if batch.is_some() && !group_goes_on {
@@ -264,7 +264,7 @@ impl Queue {
 
     /// The first claimable item, unless it was found before. Of a group that may run several at once several stand in
     /// front, and priority counts nothing among them.
-    fn first(&self, tx: &Tx, found: Option<i64>, several: bool) -> Result<Option<i64>> {
+    fn first(&self, tx: &dyn Tx, found: Option<i64>, several: bool) -> Result<Option<i64>> {
         match if found.is_some() { found } else { tx.next(self.name())? } {
             Some(id) if several => Ok(tx.next_beside(self.name(), id)?.or(Some(id))),
             first => Ok(first),
@@ -274,20 +274,20 @@ impl Queue {
     /// Claims one item. A row that cannot be read as what it says it is fails at once, with its raw text kept.
     fn take_one(
         &self,
-        tx: &Tx,
+        tx: &dyn Tx,
         id: i64,
         how: &Claim,
         batch: Option<i64>,
-        sign: &Option<Arc<SignOfLife>>,
+        liveness: &Option<Arc<dyn Liveness>>,
     ) -> Result<Option<Held>> {
         let lease_ms = how.lease_ms.unwrap_or(self.settings().settings.lease_ms());
         let token = random::token()?;
-        let holder = sign.as_ref().map(|sign| sign.number);
+        let holder = liveness.as_ref().map(|liveness| liveness.number());
         let own_name = self.worker_name()?;
         let worker = how.worker.as_deref().unwrap_or(&own_name);
         let grant = Grant { token, lease_ms, worker, batch, holder };
         let Some(mut item) = tx.claim(id, &grant)? else {
-            return Err(tx.without_effect(format_args!("the claim of item {id}")));
+            return Err(tx.without_effect(&format!("the claim of item {id}")));
         };
         let damage = item.damage.take();
         let held = Held {
@@ -296,11 +296,11 @@ impl Queue {
             batch,
             lease_ms: Arc::new(AtomicI64::new(lease_ms)),
             is_kept: AtomicBool::new(false),
-            place: self.place.clone(),
+            address: self.address.clone(),
             lost: Arc::default(),
             settled: OnceLock::new(),
             is_withdrawn: AtomicBool::new(false),
-            sign: Mutex::new(sign.clone()),
+            liveness: Mutex::new(liveness.clone()),
             unsaid: Arc::default(),
             generation: process::generation(),
             since: Instant::now(),
@@ -316,11 +316,11 @@ impl Queue {
 
     /// Small, bounded steps: due items join the order, what has ended without an end is reclaimed. Returns whether
     /// anything was brought in, whether some is left, and whether a renewal is awaited.
-    fn bring_in(&self, tx: &Tx, attention: &Attention) -> Result<(bool, bool, bool)> {
-        let ticked = if attention.ticking { self.tick(tx)? } else { 0 };
-        let freed = if attention.freed { self.free_groups(tx)? } else { 0 };
-        let due = if attention.due { tx.bring_in_due(self.name(), DUE_AT_A_TIME)? } else { 0 };
-        let reclaimed = self.reclaim(tx, attention.expired, self.is_time_to_look_for_dead()?)?;
+    fn bring_in(&self, tx: &dyn Tx, scout: &Scout) -> Result<(bool, bool, bool)> {
+        let ticked = if scout.ticking { self.tick(tx)? } else { 0 };
+        let freed = if scout.freed { self.free_groups(tx)? } else { 0 };
+        let due = if scout.due { tx.bring_in_due(self.name(), DUE_AT_A_TIME)? } else { 0 };
+        let reclaimed = self.reclaim(tx, scout.expired, self.is_time_to_look_for_dead()?)?;
         let unfinished =
             ticked >= TICKS_AT_A_TIME || freed >= FREED_AT_A_TIME || due >= DUE_AT_A_TIME || reclaimed.more;
         Ok((due + ticked + freed > 0 || reclaimed.any, unfinished, reclaimed.awaits_renewal))
@@ -346,17 +346,14 @@ impl Queue {
         let (name, receipt, renewed) = (self.options.name.clone(), held.receipt, held.lease_ms.clone());
         let unsaid = held.unsaid.clone();
         // A beat that another writer delays must not cost the item, so what is kept is granted a beat more.
-        let renew = Box::new(move |tx: &Tx| {
+        let renewal = Box::new(move |_| {
             let lease_ms = renewed.load(Ordering::SeqCst);
-            let is_held = tx.extend(&name, receipt, lease_ms + lease_ms / GRACE)?;
-            if is_held {
-                unsaid.write_along(tx, &name, receipt)?;
-            }
-            Ok(is_held)
+            let what = Renews::Claim { queue: name.clone(), receipt, progress: unsaid.latest() };
+            Renewal { what, lease_ms: lease_ms + lease_ms / GRACE }
         });
         held.is_kept.store(true, Ordering::SeqCst);
-        let (database, clock) = (session.database.clone(), self.options.clock.clone());
-        let beat = Beat::start(database, clock, lease_ms, spent, longest, held.lost.clone(), renew)?;
+        let (store, clock) = (session.store.clone(), self.options.clock.clone());
+        let beat = Beat::start(store, clock, lease_ms, spent, longest, held.lost.clone(), renewal)?;
         held.unsaid.kept_by(beat.nudge());
         Ok(beat)
     }
@@ -366,7 +363,7 @@ impl Queue {
         if held.is_known_lost() || held.is_settled() {
             return Ok(held.is_known_lost());
         }
-        let gone = self.session()?.database.holds(self.name(), held.receipt)?.is_none();
+        let gone = self.read(|view| view.holds(self.name(), held.receipt))?.is_none();
         if gone {
             held.note_lost();
         }
@@ -378,7 +375,7 @@ impl Queue {
         if held.is_inherited() || held.is_settled() {
             return Ok(false);
         }
-        if self.session()?.database.holds(self.name(), held.receipt)? == Some(true) {
+        if self.read(|view| view.holds(self.name(), held.receipt))? == Some(true) {
             return Ok(true);
         }
         let row = self.get(held.item.id)?;
@@ -403,7 +400,7 @@ impl Queue {
 
     /// A receipt says nothing about the items of another file or queue.
     pub(super) fn check_is_ours(&self, held: &Held) -> Result<()> {
-        if held.place == self.place && held.item.queue == self.options.name {
+        if held.address == self.address && held.item.queue == self.options.name {
             return Ok(());
         }
         Err(Error::Invalid(format!("item {} was claimed from another queue ('{}')", held.item.id, held.item.queue)))

@@ -19,7 +19,7 @@ use crate::heartbeat::Beat;
 use crate::process;
 use crate::rules::lease;
 use crate::rules::outcome::{Ending, Settled};
-use crate::sqlite::{Flush, Kept, Tx};
+use crate::store::{Flush, Kept, Tx};
 use crate::sync::{Mutex, wait};
 
 /// What a loop is for.
@@ -128,7 +128,7 @@ impl Crew {
         if !(1..=MOST_SLOTS).contains(&plan.slots) {
             return Err(Error::Invalid(format!("concurrency must be between 1 and {MOST_SLOTS}")));
         }
-        if queues.iter().any(|queue| queue.place != first.place) {
+        if queues.iter().any(|queue| queue.address != first.address) {
             return Err(Error::Invalid("the queues of one worker must be in one file".into()));
         }
         if plan.exclusive {
@@ -207,7 +207,7 @@ impl Crew {
 
     /// Whether a connection of this process that is not ours keeps the file locked.
     pub fn is_held_up_by_this_process(&self) -> Result<bool> {
-        Ok(self.first().session()?.database.is_held_up_by_this_process())
+        Ok(self.first().session()?.store.is_held_up_by_this_process())
     }
 
     pub fn is_stopped(&self) -> bool {
@@ -315,10 +315,10 @@ impl Crew {
         let queue = &self.queues[*number];
         let hold = self.state.lock().lease.as_ref().map(|(hold, _)| hold.clone());
         // Whatever queue the next item comes from, the file knows that this process may hold it.
-        let mut sign = None;
+        let mut liveness = None;
         if may_take {
             for queue in &self.queues {
-                sign = queue.sign_of_life(queue.wait())?;
+                liveness = queue.liveness(queue.wait())?;
             }
         }
         let flush = if endings.is_empty() { Flush::Normal } else { queue.acknowledged() };
@@ -342,7 +342,7 @@ impl Crew {
             let turn = self.state.lock().turn;
             for offset in 0..self.queues.len() {
                 let number = (turn + offset) % self.queues.len();
-                let taken = self.queues[number].take(tx, &self.how(most), &sign)?;
+                let taken = self.queues[number].take(tx, &self.how(most), &liveness)?;
                 if !taken.items.is_empty() {
                     self.state.lock().turn = number + 1;
                     return Ok((Found::Items(number, taken), outcome));
@@ -368,7 +368,7 @@ impl Crew {
         Ok(recorded)
     }
 
-    fn record(&self, tx: &Tx, queue: &Queue, endings: &[(Arc<Held>, Ending)]) -> Result<Vec<Settled>> {
+    fn record(&self, tx: &dyn Tx, queue: &Queue, endings: &[(Arc<Held>, Ending)]) -> Result<Vec<Settled>> {
         if !endings.is_empty() {
             queue.refresh_settings_if_readable(tx)?;
         }
@@ -393,13 +393,13 @@ impl Crew {
         }
     }
 
-    fn is_something_due_soon(&self, tx: &Tx) -> Result<bool> {
+    fn is_something_due_soon(&self, tx: &dyn Tx) -> Result<bool> {
         if self.plan.linger_ms <= 0 {
             return Ok(false);
         }
         let latest = tx.now().plus(self.plan.linger_ms);
         for queue in &self.queues {
-            let next = tx.next_due(queue.name())?.into_iter().chain(queue.next_start_if_wanted(tx)?).min();
+            let next = tx.next_due(queue.name(), true)?.into_iter().chain(queue.next_start_if_wanted(tx)?).min();
             if next.is_some_and(|due| due <= latest) {
                 return Ok(true);
             }

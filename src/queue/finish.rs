@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::faults::{self, Verb};
 use crate::random;
 use crate::rules::outcome::{Ending, Settled, Verdict, decide, presentable};
-use crate::sqlite::{Claimed, Note, Tx};
+use crate::store::{AttemptRecord, Claimed, Tx};
 
 /// How many attempts of an item the history keeps.
 pub(super) const ATTEMPTS_KEPT: i64 = 20;
@@ -75,7 +75,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn settle(&self, tx: &Tx, held: &Held, ending: Ending) -> Result<Settled> {
+    pub(super) fn settle(&self, tx: &dyn Tx, held: &Held, ending: Ending) -> Result<Settled> {
         if held.is_inherited() {
             return Ok(Settled::Lost);
         }
@@ -83,24 +83,24 @@ impl Queue {
         self.end(tx, &held.claimed(), ending)
     }
 
-    pub(super) fn end(&self, tx: &Tx, claim: &Claimed, ending: Ending) -> Result<Settled> {
+    pub(super) fn end(&self, tx: &dyn Tx, claim: &Claimed, ending: Ending) -> Result<Settled> {
         Ok(self.try_to_end(tx, claim, ending)?.unwrap_or(Settled::Lost))
     }
 
     /// Takes back claims that this very transaction has found. One may have ended with another: as part of its batch, or
     /// because its holder is dead. But if none can be ended, they would be found again for ever.
-    pub(super) fn take_back(&self, tx: &Tx, claims: &[Claimed]) -> Result<()> {
+    pub(super) fn take_back(&self, tx: &dyn Tx, claims: &[Claimed]) -> Result<()> {
         let mut ended = claims.is_empty();
         for claim in claims {
             let ending = Ending::Lost { worker: claim.worker.clone() };
             ended |= self.try_to_end(tx, claim, ending)?.is_some();
         }
-        if ended { Ok(()) } else { Err(tx.without_effect(format_args!("item {}", claims[0].fence.id))) }
+        if ended { Ok(()) } else { Err(tx.without_effect(&format!("item {}", claims[0].fence.id))) }
     }
 
     /// Decides what becomes of a claim and records it, only if its receipt is still good; `None` if it is not. What was
     /// taken as part of a batch and does not end well gives the rest of the batch back, so that order is kept.
-    fn try_to_end(&self, tx: &Tx, claim: &Claimed, ending: Ending) -> Result<Option<Settled>> {
+    fn try_to_end(&self, tx: &dyn Tx, claim: &Claimed, ending: Ending) -> Result<Option<Settled>> {
         let was_lost = matches!(ending, Ending::Lost { .. });
         let reason = match &ending {
             Ending::Released { reason, .. } => reason.clone().map(presentable),
@@ -118,7 +118,7 @@ impl Queue {
             Verdict::Pending { error, .. } => (settled.as_str(), error.as_deref().or(reason.as_deref())),
             Verdict::Failed { error, .. } => (settled.as_str(), Some(error.as_str())),
         };
-        if !claim.cancelled && tx.settle(self.name(), &claim.fence, &verdict, claim.worker.as_deref())? {
+        if !claim.cancelled && tx.finish(self.name(), &claim.fence, &verdict, claim.worker.as_deref())? {
             if settled == Settled::Done {
                 if !current.settings.keeps_content() {
                     tx.drop_content(self.name(), claim.fence.id)?;
@@ -129,7 +129,7 @@ impl Queue {
             }
             return Ok(Some(settled));
         }
-        if !tx.settle_cancelled(self.name(), &claim.fence)? {
+        if !tx.finish_cancelled(self.name(), &claim.fence)? {
             return Ok(None);
         }
         self.note(tx, claim, "cancelled", None)?;
@@ -139,19 +139,19 @@ impl Queue {
         Ok(Some(Settled::Cancelled))
     }
 
-    fn note(&self, tx: &Tx, claim: &Claimed, ending: &str, error: Option<&str>) -> Result<()> {
-        let note = Note {
+    fn note(&self, tx: &dyn Tx, claim: &Claimed, ending: &str, error: Option<&str>) -> Result<()> {
+        let record = AttemptRecord {
             item: claim.fence.id,
-            attempt: claim.fence.attempt(),
+            attempt: claim.fence.attempt_number(),
             ending,
             worker: claim.worker.as_deref(),
             started_at: claim.started_at.as_deref(),
             error,
         };
-        tx.note(&note, ATTEMPTS_KEPT)
+        tx.add_attempt(&record, ATTEMPTS_KEPT)
     }
 
-    fn give_back_rest(&self, tx: &Tx, claim: &Claimed) -> Result<()> {
+    fn give_back_rest(&self, tx: &dyn Tx, claim: &Claimed) -> Result<()> {
         let Some(batch) = claim.batch else { return Ok(()) };
         for later in tx.rest_of_batch(self.name(), batch, claim.fence.id)? {
             // Each is on its own now; the first of them must not give the others back once more.

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::model::parse_ms;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Status};
 use crate::rules::lease::{self, Record};
-use crate::sqlite::{Health, Page};
+use crate::store::{Health, Page, View};
 
 /// Which items to list.
 #[derive(Clone, Debug, Default)]
@@ -39,74 +39,79 @@ pub struct Stats {
 }
 
 impl Queue {
+    /// A queue at a glance, as of one moment.
     pub fn stats(&self) -> Result<Stats> {
-        let database = &self.session()?.database;
-        let now = self.options.clock.now().ms();
-        let (oldest, first_due, delayed) = database.waiting(self.name(), now)?;
-        let waited = oldest.as_deref().and_then(parse_ms).map(|enqueued| now.saturating_sub(enqueued).max(0));
-        // What has fallen due joins the order only at the next claim, and there may be nobody who claims.
-        let overdue = first_due.filter(|due| *due <= now).map(|due| now - due);
-        Ok(Stats {
-            counts: self.counts()?,
-            oldest_pending_ms: waited.max(overdue),
-            next_due: self.next_due(true)?,
-            delayed,
-            stuck: database.stuck_items(self.name(), self.options.clock.now(), self.settings().settings.lease_ms())?,
-            groups: database.groups(self.name())?,
-            paused: self.is_paused()?,
-            worker: self.lease_holder(&lease::key(self.name()))?,
+        self.view(|view| {
+            let now = view.now().ms();
+            let waiting = view.waiting(self.name())?;
+            let enqueued = waiting.oldest.as_deref().and_then(parse_ms);
+            // What is due joins the order only at the next claim, which may never come.
+            let overdue = waiting.first_due.filter(|due| *due <= now).map(|due| now - due);
+            Ok(Stats {
+                counts: view.counts(self.name())?,
+                oldest_pending_ms: enqueued.map(|enqueued| now.saturating_sub(enqueued).max(0)).max(overdue),
+                next_due: self.next_due_in(view, true)?,
+                delayed: waiting.delayed,
+                stuck: view.stuck_items(self.name(), self.settings().settings.lease_ms())?,
+                groups: view.groups(self.name())?,
+                paused: view.setting(&self.paused_key())?.is_some(),
+                worker: self.lease_holder_in(view, &lease::key(self.name()))?,
+            })
         })
     }
 
-    /// When the next thing falls due that a worker is wanted for, in milliseconds since 1970: a delayed item, a retry, a
-    /// slot of a rate that something waits for, and, if they are to count, a tick.
+    /// When the next thing is due that a worker is wanted for, in milliseconds since 1970: a delayed item, a retry, a slot
+    /// of a rate that something waits for, and, with `with_ticks`, a tick.
     pub fn next_due(&self, with_ticks: bool) -> Result<Option<i64>> {
-        let (database, now) = (&self.session()?.database, self.options.clock.now());
-        let attention = database.attention(self.name(), now, self.settings().settings.lease_ms())?;
-        self.take_over(attention.settings)?;
-        let slot = if attention.ready.is_some() { self.next_start(now)? } else { None };
-        Ok(database.next_due(self.name(), with_ticks)?.into_iter().chain(slot).min())
+        self.view(|view| self.next_due_in(view, with_ticks))
+    }
+
+    fn next_due_in(&self, view: &dyn View, with_ticks: bool) -> Result<Option<i64>> {
+        let scout = view.scout(self.name(), self.settings().settings.lease_ms(), true)?;
+        self.take_over(scout.settings)?;
+        let slot = if scout.ready.is_some() { self.next_start(view)? } else { None };
+        Ok(view.next_due(self.name(), with_ticks)?.into_iter().chain(slot).min())
     }
 
     /// How the file and the queue fare; a thorough look reads the whole file.
     pub fn check(&self, thorough: bool) -> Result<Health> {
         let lease_ms = self.latest_settings().lease_ms();
-        self.session()?.database.health(self.name(), self.options.clock.now(), lease_ms, thorough)
+        self.session()?.store.health(self.name(), self.options.clock.now(), lease_ms, thorough)
     }
 
     /// The counts of every queue of the file, by name.
     pub fn queues(&self) -> Result<Vec<(String, Counts)>> {
-        self.session()?.database.queues()
+        self.read(|view| view.queues())
     }
 
     pub fn get(&self, id: i64) -> Result<Option<Item>> {
-        self.session()?.database.get(self.name(), id)
+        self.read(|view| view.get(self.name(), id))
     }
 
     pub fn items(&self, filter: &Filter) -> Result<Vec<Item>> {
         let page = Page {
-            status: filter.status.map(Status::as_str),
+            status: filter.status,
             project: filter.project.as_deref(),
             group: filter.group.as_deref(),
             after: filter.after,
             limit: i64::try_from(filter.limit).unwrap_or(i64::MAX),
             newest_first: filter.newest_first,
         };
-        self.session()?.database.items(self.name(), &page)
+        self.read(|view| view.items(self.name(), &page))
     }
 
     /// The latest failures, newest first.
     pub fn failures(&self, limit: usize) -> Result<Vec<Item>> {
-        self.session()?.database.failures(self.name(), i64::try_from(limit).unwrap_or(i64::MAX))
+        self.read(|view| view.failures(self.name(), i64::try_from(limit).unwrap_or(i64::MAX)))
     }
 
     /// The items that are being worked on, the longest first.
     pub fn running(&self, limit: usize) -> Result<Vec<Item>> {
-        self.session()?.database.running(self.name(), i64::try_from(limit).unwrap_or(i64::MAX))
+        self.read(|view| view.running(self.name(), i64::try_from(limit).unwrap_or(i64::MAX)))
     }
 
     pub fn counts(&self) -> Result<Counts> {
-        self.session()?.database.counts(self.name())
+        self.read(|view| view.counts(self.name()))
     }
 
     /// Items that wait or are being worked on.
@@ -116,16 +121,16 @@ impl Queue {
 
     /// The newest item with this key.
     pub fn get_by_key(&self, key: &str) -> Result<Option<Item>> {
-        self.session()?.database.get_by_key(self.name(), key)
+        self.read(|view| view.get_by_key(self.name(), key))
     }
 
     /// How an item's attempts ended, oldest first.
     pub fn history(&self, id: i64) -> Result<Vec<Attempt>> {
-        self.session()?.database.history(self.name(), id, ATTEMPTS_KEPT)
+        self.read(|view| view.history(self.name(), id, ATTEMPTS_KEPT))
     }
 
     /// Unfinished items of each group.
     pub fn group_counts(&self) -> Result<Vec<GroupCounts>> {
-        self.session()?.database.group_counts(self.name())
+        self.read(|view| view.group_counts(self.name()))
     }
 }

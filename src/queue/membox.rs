@@ -6,7 +6,7 @@ use super::worker::{Hold, this_process};
 use crate::error::Result;
 use crate::rules::lease::{self, Record};
 use crate::rules::outcome::Ending;
-use crate::sqlite::Tx;
+use crate::store::Tx;
 
 impl Queue {
     /// Takes the lease unless another process holds it live.
@@ -68,23 +68,23 @@ impl Queue {
 
     /// Whether anybody's heartbeat is younger than that, and its process not known to be dead.
     pub fn is_worker_younger_than(&self, ttl_ms: i64) -> Result<bool> {
-        let database = &self.session()?.database;
-        let stored = database.worker_lease(&lease::key(self.name()))?;
+        let store = &self.session()?.store;
+        let stored = self.read(|view| view.worker_lease(&lease::key(self.name())))?;
         let now = self.options.clock.now();
-        Ok(lease::live(stored.as_deref(), ttl_ms, now, |holder| database.is_alive(holder)).is_some())
+        Ok(lease::live(stored.as_deref(), ttl_ms, now, |holder| store.is_alive(holder)).is_some())
     }
 
-    fn live_lease(&self, stored: &str, ttl_ms: i64, tx: &Tx) -> Result<Option<Record>> {
-        let database = &self.session()?.database;
-        Ok(lease::live(Some(stored), ttl_ms, tx.now(), |holder| database.is_alive(holder)))
+    fn live_lease(&self, stored: &str, ttl_ms: i64, tx: &dyn Tx) -> Result<Option<Record>> {
+        let store = &self.session()?.store;
+        Ok(lease::live(Some(stored), ttl_ms, tx.now(), |holder| store.is_alive(holder)))
     }
 
     /// What a dead process held counts as lost, so that an item that kills its workers comes to an end. Everything else
     /// goes back uncounted, however fresh its claim is.
-    fn give_back_everything(&self, tx: &Tx) -> Result<()> {
+    fn give_back_everything(&self, tx: &dyn Tx) -> Result<()> {
         self.refresh_settings_if_readable(tx)?;
         while self.reclaim_from_dead(tx)? {}
-        for claim in tx.in_process(self.name())? {
+        for claim in tx.in_progress(self.name())? {
             self.end(tx, &claim, Ending::given_back())?;
         }
         Ok(())

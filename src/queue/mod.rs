@@ -41,7 +41,7 @@ use crate::error::{Error, Result};
 use crate::process;
 use crate::rules::name;
 use crate::rules::settings::Settings;
-use crate::sqlite::{self, Database, Flush, Place, SignOfLife, Tx, Wait};
+use crate::store::{self, Address, Flush, Liveness, Store, Tx, View, Wait};
 use crate::sync::Mutex;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,13 +97,13 @@ pub struct Queue {
     /// What was given at the opening, less what `configure` has stored since.
     given: ArcSwap<Settings>,
     current: ArcSwap<Current>,
-    place: Place,
+    address: Address,
     session: ArcSwapOption<Session>,
 }
 
 /// A queue's present use of its file.
 struct Session {
-    database: Arc<Database>,
+    store: Arc<dyn Store>,
     /// The owner token of the worker lease this object holds.
     worker_lease: Mutex<Option<worker::Hold>>,
     /// The named locks it holds.
@@ -131,7 +131,7 @@ struct Session {
 }
 
 impl Session {
-    fn open(place: &Place, options: &Options) -> Result<Self> {
+    fn open(address: &Address, options: &Options) -> Result<Self> {
         let worker_name = match &options.worker {
             Some(name) => name.as_str().into(),
             None => format!("{}:{}", process::hostname(), std::process::id()).into(),
@@ -139,7 +139,7 @@ impl Session {
         Ok(Self {
             worker_name,
             is_entered: AtomicBool::new(false),
-            database: Database::open(place.clone(), options.patience)?,
+            store: store::open(address, options.patience)?,
             worker_lease: Mutex::default(),
             locks: Mutex::default(),
             looked_ahead_at: AtomicI64::new(i64::MIN),
@@ -157,13 +157,13 @@ impl Session {
 impl Queue {
     pub fn open(path: &Path, options: Options) -> Result<Arc<Self>> {
         options.check()?;
-        let place = Place::resolve(path)?;
-        let session = Session::open(&place, &options)?;
+        let address = Address::resolve(path)?;
+        let session = Session::open(&address, &options)?;
         let queue = Arc::new(Self {
             given: ArcSwap::from_pointee(options.settings.clone()),
             current: ArcSwap::default(),
             options,
-            place,
+            address,
             session: ArcSwapOption::from_pointee(session),
         });
         queue.read_settings()?;
@@ -180,10 +180,7 @@ impl Queue {
 
     /// The file, or `None` in memory.
     pub fn path(&self) -> Option<PathBuf> {
-        match &self.place {
-            Place::Memory(_) => None,
-            Place::File(path) => Some(path.clone()),
-        }
+        self.address.path()
     }
 
     /// Ends this object's use of the file, and gives back a worker lease and locks it holds; closing twice is closing
@@ -199,7 +196,7 @@ impl Queue {
         let session = self.session.swap(None);
         // Whoever waits on it learns that it is closed.
         if let Some(session) = session.filter(|session| session.generation == process::generation()) {
-            session.database.bell().ring();
+            session.store.bell().ring();
         }
         released
     }
@@ -216,10 +213,10 @@ impl Queue {
     /// After a fork the child works on a session of its own. The parent's is never touched: its locks may be held by
     /// threads that do not exist here.
     fn reopen_in_child(&self, inherited: Arc<Session>) -> Result<Arc<Session>> {
-        if let Place::Memory(_) = self.place {
+        if !self.address.outlives_process() {
             return Err(Error::Forked("an in-memory queue", "open a new one in the child"));
         }
-        let fresh = Arc::new(Session::open(&self.place, &self.options)?);
+        let fresh = Arc::new(Session::open(&self.address, &self.options)?);
         let before = self.session.compare_and_swap(&inherited, Some(fresh.clone()));
         match &*before {
             Some(before) if Arc::ptr_eq(before, &inherited) => {
@@ -232,17 +229,17 @@ impl Queue {
     }
 
     /// A transaction whose result is acknowledged to the caller.
-    fn write<T: Send>(&self, work: impl FnOnce(&Tx) -> Result<T> + Send) -> Result<T> {
+    fn write<T: Send>(&self, work: impl FnOnce(&dyn Tx) -> Result<T> + Send) -> Result<T> {
         self.transact(self.acknowledged(), work)
     }
 
     /// A transaction whose loss only costs a redelivery: it does not wait for the disk.
-    fn write_lightly<T: Send>(&self, work: impl FnOnce(&Tx) -> Result<T> + Send) -> Result<T> {
+    fn write_lightly<T: Send>(&self, work: impl FnOnce(&dyn Tx) -> Result<T> + Send) -> Result<T> {
         self.transact(Flush::Normal, work)
     }
 
-    fn transact<T: Send>(&self, flush: Flush, work: impl FnOnce(&Tx) -> Result<T> + Send) -> Result<T> {
-        self.session()?.database.write(flush, &self.options.clock, self.wait(), work)
+    fn transact<T: Send>(&self, flush: Flush, work: impl FnOnce(&dyn Tx) -> Result<T> + Send) -> Result<T> {
+        self.session()?.store.write(flush, &self.options.clock, self.wait(), work)
     }
 
     fn wait(&self) -> Wait {
@@ -261,35 +258,45 @@ impl Queue {
     }
 
     /// What shows other processes that this one lives, entered in the file before anything is claimed under its number.
-    fn sign_of_life(&self, wait: Wait) -> Result<Option<Arc<SignOfLife>>> {
+    fn liveness(&self, wait: Wait) -> Result<Option<Arc<dyn Liveness>>> {
         let session = self.session()?;
-        let sign = session.database.sign_of_life();
-        if let Some(sign) = &sign
+        let liveness = session.store.liveness();
+        if let Some(liveness) = &liveness
             && !session.is_entered.load(Ordering::Acquire)
         {
-            sqlite::tidy_signs();
-            let enter = |tx: &Tx| tx.add_holder(self.name(), sign.number);
-            session.database.write(Flush::Normal, &self.options.clock, wait, enter)?;
+            session.store.tidy_liveness();
+            let enter = |tx: &dyn Tx| tx.add_holder(self.name(), liveness.number());
+            session.store.write(Flush::Normal, &self.options.clock, wait, enter)?;
             session.is_entered.store(true, Ordering::Release);
         }
-        Ok(sign)
+        Ok(liveness)
+    }
+
+    /// Asks one question beside the writers.
+    fn read<T>(&self, look: impl FnOnce(&dyn View) -> Result<T>) -> Result<T> {
+        self.session()?.store.read(self.options.clock.now(), look)
+    }
+
+    /// Asks several questions about one moment.
+    fn view<T>(&self, look: impl FnOnce(&dyn View) -> Result<T>) -> Result<T> {
+        self.session()?.store.view(self.options.clock.now(), look)
     }
 
     fn ring(&self) {
         if let Some(session) = &*self.session.load() {
-            session.database.bell().ring();
+            session.store.bell().ring();
         }
     }
 
     fn ring_for_work(&self) {
         if let Some(session) = &*self.session.load() {
-            session.database.bell().ring_for_work();
+            session.store.bell().ring_for_work();
         }
     }
 
     fn ring_for_ending(&self, id: i64) {
         if let Some(session) = &*self.session.load() {
-            session.database.bell().ring_for_ending(id);
+            session.store.bell().ring_for_ending(id);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::heartbeat::Nudge;
 use crate::model::Receipt;
 use crate::rules::outcome::Settled;
-use crate::sqlite::{Flush, Tx, Wait};
+use crate::store::{Flush, Tx, Wait};
 use crate::sync::Mutex;
 
 /// It is not written more often than this.
@@ -53,9 +53,16 @@ impl Unsaid {
         Some((state.said, if state.was_busy { Duration::ZERO } else { PATIENCE }))
     }
 
+    /// What was said last and is still to be written. It stays to be written: to write it twice does no harm.
+    pub(super) fn latest(&self) -> Option<(f64, Option<String>)> {
+        let mut state = self.0.lock();
+        state.was_busy = false;
+        state.latest.clone()
+    }
+
     /// Writes what was said last, if that is still to be done; `false` when the claim was lost. It stays to be done: the
     /// transaction may still be undone, and to write it twice does no harm.
-    fn write(&self, tx: &Tx, queue: &str, receipt: Receipt) -> Result<bool> {
+    fn write(&self, tx: &dyn Tx, queue: &str, receipt: Receipt) -> Result<bool> {
         let mut state = self.0.lock();
         state.was_busy = false;
         match &state.latest {
@@ -66,7 +73,7 @@ impl Unsaid {
 
     /// The same along with what is worth more, a lease or a result: an error that leaves the transaction whole costs only
     /// what was said.
-    pub(super) fn write_along(&self, tx: &Tx, queue: &str, receipt: Receipt) -> Result<()> {
+    pub(super) fn write_along(&self, tx: &dyn Tx, queue: &str, receipt: Receipt) -> Result<()> {
         match self.write(tx, queue, receipt) {
             Err(error) if matches!(error, Error::Io(_)) || !tx.is_open() => Err(error),
             _ => Ok(()),
@@ -104,7 +111,7 @@ impl Queue {
         let Some((number, patience)) = held.unsaid.note(fraction, note) else { return Ok(true) };
         let wait = Wait { limit: patience.min(self.options.patience), ..self.wait() };
         let written = session
-            .database
+            .store
             .write(Flush::Normal, &self.options.clock, wait, |tx| held.unsaid.write(tx, self.name(), held.receipt()));
         match written {
             Ok(true) => held.unsaid.note_written(number),

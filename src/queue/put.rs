@@ -5,9 +5,10 @@ use sha2::{Digest, Sha256};
 use super::Queue;
 use crate::error::{Error, Result};
 use crate::faults::{self, Verb};
-use crate::model::{Key, KeyName, NewItem, OnDuplicate, Stored, When, checksum};
+use crate::model::{Key, KeyName, NewItem, OnDuplicate, Status, Stored, When, checksum};
 use crate::model::{LATEST_MS, Now};
-use crate::sqlite::{NewRow, Statement, Tx};
+use crate::sqlite::Statement;
+use crate::store::{NewRow, Tx};
 
 /// An item ready to be written once the clock is read.
 pub(super) struct Prepared {
@@ -99,14 +100,14 @@ impl Queue {
         })
     }
 
-    pub(super) fn put(&self, tx: &Tx, item: Prepared) -> Result<i64> {
+    pub(super) fn put(&self, tx: &dyn Tx, item: Prepared) -> Result<i64> {
         let Prepared { row, key, .. } = item.at(tx.now());
         if let (Some(name), Some(key)) = (row.key.clone(), key)
             && let Some((id, status)) = tx.find_key(self.name(), &name, key.since(tx.now()))?
         {
             return match key.on_duplicate {
                 OnDuplicate::Return => Ok(id),
-                OnDuplicate::Replace if status == "pending" => tx.replace(id, &row).map(|()| id),
+                OnDuplicate::Replace if status == Some(Status::Pending) => tx.replace(id, &row).map(|()| id),
                 OnDuplicate::Raise | OnDuplicate::Replace => Err(Error::Duplicate { key: name, id }),
             };
         }
@@ -116,12 +117,12 @@ impl Queue {
         tx.enqueue(self.name(), row)
     }
 
-    fn pending_if_bounded(&self, tx: &Tx) -> Result<Option<i64>> {
+    fn pending_if_bounded(&self, tx: &dyn Tx) -> Result<Option<i64>> {
         self.settings().settings.max_pending.map(|_| Ok(tx.counts(self.name())?.pending)).transpose()
     }
 
     /// Refuses what made a full queue longer; what only found its key there did not.
-    fn check_room(&self, tx: &Tx, before: Option<i64>) -> Result<()> {
+    fn check_room(&self, tx: &dyn Tx, before: Option<i64>) -> Result<()> {
         let (Some(limit), Some(before)) = (self.settings().settings.max_pending, before) else { return Ok(()) };
         let pending = tx.counts(self.name())?.pending;
         if pending - before > limit {

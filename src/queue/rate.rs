@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::model::Item;
 use crate::model::Now;
 use crate::rules::rate::Rate;
-use crate::sqlite::Tx;
+use crate::store::{Tx, View};
 
 /// Stands for the whole queue where claims are counted by group.
 const QUEUE: &str = "";
@@ -14,12 +14,12 @@ pub(super) const FREED_AT_A_TIME: usize = 64;
 
 impl Queue {
     /// Whether the queue's rate allows a claim now.
-    pub(super) fn may_start(&self, tx: &Tx) -> Result<bool> {
-        Ok(self.next_start_in(tx)?.is_none())
+    pub(super) fn may_start(&self, tx: &dyn Tx) -> Result<bool> {
+        Ok(self.next_start(tx)?.is_none())
     }
 
     /// Counts a claim. Says whether its group may go on at once; if not, it leaves the order until it may.
-    pub(super) fn count_start(&self, tx: &Tx, item: &Item) -> Result<bool> {
+    pub(super) fn count_start(&self, tx: &dyn Tx, item: &Item) -> Result<bool> {
         let current = self.settings();
         if let Some(rate) = current.settings.rate {
             self.count(tx, QUEUE, rate)?;
@@ -36,13 +36,13 @@ impl Queue {
     }
 
     /// Brings groups back into the order whose rate allows it again; returns how many.
-    pub(super) fn free_groups(&self, tx: &Tx) -> Result<usize> {
+    pub(super) fn free_groups(&self, tx: &dyn Tx) -> Result<usize> {
         Ok(tx.free_groups(self.name(), self.furthest_hold(tx.now()), FREED_AT_A_TIME)?.len())
     }
 
     /// Whether a group is held for longer than any could be, because the clock went back.
     pub(super) fn is_any_hold_ahead(&self, now: Now) -> Result<bool> {
-        self.session()?.database.is_any_hold_beyond(self.name(), self.furthest_hold(now))
+        self.read(|view| view.is_any_hold_beyond(self.name(), self.furthest_hold(now)))
     }
 
     fn furthest_hold(&self, now: Now) -> i64 {
@@ -51,7 +51,7 @@ impl Queue {
     }
 
     /// After the rate of groups was changed: those that are held are held as long as the new one says.
-    pub(super) fn review_holds(&self, tx: &Tx, rate: Option<Rate>) -> Result<()> {
+    pub(super) fn review_holds(&self, tx: &dyn Tx, rate: Option<Rate>) -> Result<()> {
         for group in tx.free_groups(self.name(), i64::MIN, usize::MAX)? {
             if let Some(rate) = rate
                 && let Some(until) = self.wait_of(tx, &group, rate)?
@@ -63,33 +63,25 @@ impl Queue {
     }
 
     /// When the queue's rate allows the next claim, if not now.
-    pub(super) fn next_start(&self, now: Now) -> Result<Option<i64>> {
-        let Some(rate) = self.settings().settings.rate else { return Ok(None) };
-        let database = &self.session()?.database;
-        let earlier = rate.before(database.last_start(self.name(), QUEUE)?);
-        Ok(rate.wait(database.start_at(self.name(), QUEUE, earlier)?, now))
-    }
-
-    /// When the queue's rate allows the next claim, if not now; asked inside a transaction.
-    pub(super) fn next_start_in(&self, tx: &Tx) -> Result<Option<i64>> {
+    pub(super) fn next_start(&self, view: &dyn View) -> Result<Option<i64>> {
         match self.settings().settings.rate {
-            Some(rate) => self.wait_of(tx, QUEUE, rate),
+            Some(rate) => self.wait_of(view, QUEUE, rate),
             None => Ok(None),
         }
     }
 
     /// The same, if an item is there that could use it.
-    pub(super) fn next_start_if_wanted(&self, tx: &Tx) -> Result<Option<i64>> {
-        let start = self.next_start_in(tx)?;
+    pub(super) fn next_start_if_wanted(&self, tx: &dyn Tx) -> Result<Option<i64>> {
+        let start = self.next_start(tx)?;
         Ok(if start.is_some() && tx.next(self.name())?.is_some() { start } else { None })
     }
 
-    fn wait_of(&self, tx: &Tx, group: &str, rate: Rate) -> Result<Option<i64>> {
-        let earlier = rate.before(tx.last_start(self.name(), group)?);
-        Ok(rate.wait(tx.start_at(self.name(), group, earlier)?, tx.now()))
+    fn wait_of(&self, view: &dyn View, group: &str, rate: Rate) -> Result<Option<i64>> {
+        let earlier = rate.before(view.last_start(self.name(), group)?);
+        Ok(rate.wait(view.start_at(self.name(), group, earlier)?, view.now()))
     }
 
-    fn count(&self, tx: &Tx, group: &str, rate: Rate) -> Result<()> {
+    fn count(&self, tx: &dyn Tx, group: &str, rate: Rate) -> Result<()> {
         let number = tx.last_start(self.name(), group)?.saturating_add(1);
         tx.add_start(self.name(), group, number, i64::from(rate.count))
     }

@@ -8,7 +8,7 @@ use super::rate::FREED_AT_A_TIME;
 use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::heartbeat::BEATS_PER_LEASE;
-use crate::sqlite::{Claimed, Flush, Tx, Wait};
+use crate::store::{Claimed, Flush, Tx, Wait};
 
 /// How many claims are reclaimed at once; the rest is left to the next look.
 const AT_A_TIME: usize = 16;
@@ -36,7 +36,7 @@ pub(super) struct Reclaimed {
 
 impl Queue {
     /// Reclaims a bounded number.
-    pub(super) fn reclaim(&self, tx: &Tx, has_expired: bool, looks_for_dead: bool) -> Result<Reclaimed> {
+    pub(super) fn reclaim(&self, tx: &dyn Tx, has_expired: bool, looks_for_dead: bool) -> Result<Reclaimed> {
         // Each reclaims what it finds before the next one looks: a claim may have more than one reason to end.
         let revived = looks_for_dead && self.reclaim_from_dead(tx)?;
         let (expired, awaits_renewal) = if has_expired { self.expired(tx)? } else { (Vec::new(), false) };
@@ -58,11 +58,11 @@ impl Queue {
         let mut any = false;
         let wait = Wait { limit, ..self.wait() };
         while self.is_anything_stuck(&session)? {
-            let reclaim = |tx: &Tx| {
+            let reclaim = |tx: &dyn Tx| {
                 self.refresh_settings_if_readable(tx)?;
                 self.reclaim(tx, true, true)
             };
-            let reclaimed = match session.database.write(Flush::Normal, &self.options.clock, wait, reclaim) {
+            let reclaimed = match session.store.write(Flush::Normal, &self.options.clock, wait, reclaim) {
                 Err(Error::Busy(_)) if limit < self.options.patience => break,
                 reclaimed => reclaimed?,
             };
@@ -89,18 +89,20 @@ impl Queue {
 
     fn is_anything_stuck(&self, session: &Session) -> Result<bool> {
         let now = self.options.clock.now();
-        let attention = session.database.attention(self.name(), now, self.settings().settings.lease_ms())?;
-        Ok(attention.expired || session.database.has_anyone_died(self.name())? || self.seems_ahead(session, now)?)
+        let lease_ms = self.settings().settings.lease_ms();
+        let is_stuck = self
+            .view(|view| Ok(view.scout(self.name(), lease_ms, true)?.expired || view.has_anyone_died(self.name())?))?;
+        Ok(is_stuck || self.seems_ahead(session, now)?)
     }
 
     /// Reclaims what processes that are gone held in this queue: the system has dropped the lock that showed their life.
     /// Returns whether anything came back.
-    pub(super) fn reclaim_from_dead(&self, tx: &Tx) -> Result<bool> {
+    pub(super) fn reclaim_from_dead(&self, tx: &dyn Tx) -> Result<bool> {
         let session = self.session()?;
         *session.looked_for_dead_at.lock() = Some(Instant::now());
         let mut came_back = false;
         for holder in tx.holders(self.name())? {
-            if session.database.is_alive(holder) {
+            if session.store.is_alive(holder) {
                 continue;
             }
             let claims = tx.claims_of(self.name(), holder, AT_A_TIME)?;
@@ -119,10 +121,10 @@ impl Queue {
     }
 
     /// Claims whose lease ran out, less those that their live holder is about to renew; and whether there are such.
-    fn expired(&self, tx: &Tx) -> Result<(Vec<Claimed>, bool)> {
+    fn expired(&self, tx: &dyn Tx) -> Result<(Vec<Claimed>, bool)> {
         let session = self.session()?;
         let lease_ms = self.settings().settings.lease_ms();
-        tx.grant(self.name(), lease_ms, GRANTED_AT_A_TIME)?;
+        tx.grant_lease(self.name(), lease_ms, GRANTED_AT_A_TIME)?;
         let found = tx.expired(self.name(), lease_ms, AT_A_TIME)?;
         session.renewals.lock().retain(|id, _| found.iter().any(|claim| claim.fence.id == *id));
         let (renewed, expired): (Vec<_>, Vec<_>) =
@@ -133,23 +135,23 @@ impl Queue {
     /// Another writer may have kept a live holder from renewing its claim for longer than the lease. It shows that it
     /// waits, and is waited for, once: a process that was stopped meanwhile loses its claim after one heartbeat's time.
     fn is_about_to_be_renewed(&self, session: &Session, claim: &Claimed) -> bool {
-        let waits = claim.holder.is_some_and(|holder| session.database.waits_to_renew(holder));
+        let waits = claim.holder.is_some_and(|holder| session.store.sees_renewal_wait(holder));
         if !waits {
             return false;
         }
         let lease_ms = claim.lease_ms.unwrap_or(self.settings().settings.lease_ms());
         let longest = Duration::from_millis(lease_ms.max(0).unsigned_abs()) / BEATS_PER_LEASE;
         let mut renewals = session.renewals.lock();
-        let seen = renewals.entry(claim.fence.id).or_insert((claim.fence.attempt(), Instant::now()));
-        if seen.0 != claim.fence.attempt() {
-            *seen = (claim.fence.attempt(), Instant::now());
+        let seen = renewals.entry(claim.fence.id).or_insert((claim.fence.attempt_number(), Instant::now()));
+        if seen.0 != claim.fence.attempt_number() {
+            *seen = (claim.fence.attempt_number(), Instant::now());
         }
         seen.1.elapsed() < longest
     }
 
     /// Claims that a clock that went back would hold too long. Finding them means walking all claims, so it is not
     /// done for every one of them.
-    fn look_ahead(&self, tx: &Tx) -> Result<Vec<Claimed>> {
+    fn look_ahead(&self, tx: &dyn Tx) -> Result<Vec<Claimed>> {
         let session = self.session()?;
         if !self.is_time_to_look_ahead(&session) {
             return Ok(Vec::new());

@@ -7,9 +7,8 @@ use std::time::Duration;
 use super::steps::AT_A_TIME;
 use super::{Queue, Session};
 use crate::error::{Error, Result};
-use crate::model::Now;
-use crate::model::Status;
-use crate::sqlite::{Ended, Flush, Kept, Tx, Wait};
+use crate::model::{Now, Status};
+use crate::store::{Ended, Flush, Kept, Tx, Wait};
 
 /// Rows looked at beside normal work.
 const BESIDE: i64 = 64;
@@ -70,7 +69,7 @@ impl Queue {
             Ok((0, step.goes_on && !is_enough()))
         })?;
         session.tended_at.store(self.options.clock.now().ms(), Ordering::Relaxed);
-        session.database.checkpoint()?;
+        session.store.checkpoint()?;
         Ok(kept)
     }
 
@@ -86,17 +85,17 @@ impl Queue {
     }
 
     fn tend_a_little(&self, session: &Session) -> Result<()> {
-        let tidy = |tx: &Tx| Ok((self.tidy(tx)?.goes_on, tx.now().ms()));
+        let tidy = |tx: &dyn Tx| Ok((self.tidy(tx)?.goes_on, tx.now().ms()));
         // Nobody waits for this, so it waits for nobody.
         let wait = Wait::up_to(Duration::ZERO);
-        let (more, now) = session.database.write(Flush::Normal, &self.options.clock, wait, tidy)?;
+        let (more, now) = session.store.write(Flush::Normal, &self.options.clock, wait, tidy)?;
         // A step that found plenty is followed by the next one at once.
         session.tended_at.store(if more { i64::MIN } else { now }, Ordering::Relaxed);
         Ok(())
     }
 
     /// One step of everything that is tidied up.
-    fn tidy(&self, tx: &Tx) -> Result<Step> {
+    fn tidy(&self, tx: &dyn Tx) -> Result<Step> {
         self.refresh_settings(tx)?;
         let current = self.settings();
         let settings = &current.settings;
@@ -105,14 +104,14 @@ impl Queue {
         let mut steps = Vec::new();
         let before = |age: i64| Now(tx.now().ms().saturating_sub(age)).text();
         if let Some(age) = settings.keep_for_ms {
-            steps.push(self.remove_older(tx, &mut walks.by_age, "done", &before(age), BESIDE)?);
+            steps.push(self.remove_older(tx, &mut walks.by_age, Status::Done, &before(age), BESIDE)?);
         }
         if let Some(kept) = settings.keep_last {
             steps.push(self.remove_surplus(tx, &mut walks.timeless, &mut walks.by_count, kept)?);
         }
         if let Some(age) = settings.keep_failed_for_ms {
-            steps.push(self.remove_older(tx, &mut walks.failed, "failed", &before(age), BESIDE)?);
-            steps.push(self.remove_older(tx, &mut walks.cancelled, "cancelled", &before(age), BESIDE)?);
+            steps.push(self.remove_older(tx, &mut walks.failed, Status::Failed, &before(age), BESIDE)?);
+            steps.push(self.remove_older(tx, &mut walks.cancelled, Status::Cancelled, &before(age), BESIDE)?);
         }
         let mut is_more = steps.iter().any(|step| step.goes_on);
         let longest = [settings.rate, settings.group_rate].into_iter().flatten().map(|rate| rate.per_ms).max();
@@ -127,14 +126,14 @@ impl Queue {
         })
     }
 
-    fn remove_older(&self, tx: &Tx, walk: &mut Walk, status: &str, before: &str, most: i64) -> Result<Step> {
+    fn remove_older(&self, tx: &dyn Tx, walk: &mut Walk, status: Status, before: &str, most: i64) -> Result<Step> {
         let met = tx.ended(self.name(), status, Some(before), walk.after, most)?;
         self.go_on(tx, walk, &met, most)
     }
 
     /// A step on a walk: removes what it has met, but for items whose key is reserved or that foreign keys keep. A walk
     /// that does not go on begins anew.
-    fn go_on(&self, tx: &Tx, walk: &mut Walk, met: &[Ended], most: i64) -> Result<Step> {
+    fn go_on(&self, tx: &dyn Tx, walk: &mut Walk, met: &[Ended], most: i64) -> Result<Step> {
         let free = met.iter().filter(|item| !item.is_reserved).map(|item| item.id).collect::<Vec<_>>();
         let (removed, kept) = self.remove(tx, &free)?;
         let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
@@ -149,7 +148,7 @@ impl Queue {
     }
 
     /// Removes items but for those that foreign keys of other tables refer to. Returns how many, and what was kept.
-    fn remove(&self, tx: &Tx, ids: &[i64]) -> Result<(usize, Vec<Kept>)> {
+    fn remove(&self, tx: &dyn Tx, ids: &[i64]) -> Result<(usize, Vec<Kept>)> {
         let kept = tx.kept(self.name(), ids)?;
         let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
         let mut removed = 0;
@@ -161,7 +160,7 @@ impl Queue {
 
     /// A step towards as many done items as are to be kept; those that are passed over cost later ones no place. Those of
     /// which nobody wrote when they ended go first.
-    fn remove_surplus(&self, tx: &Tx, timeless: &mut Walk, walk: &mut Walk, kept: i64) -> Result<Step> {
+    fn remove_surplus(&self, tx: &dyn Tx, timeless: &mut Walk, walk: &mut Walk, kept: i64) -> Result<Step> {
         let surplus = tx.counts(self.name())?.done - kept - timeless.spared - walk.spared;
         if surplus <= 0 {
             (*timeless, *walk) = (Walk::default(), Walk::default());
@@ -175,7 +174,7 @@ impl Queue {
         }
         let left = surplus - met.len() as i64;
         let most = left.min(BESIDE - met.len() as i64);
-        let met = tx.ended(self.name(), "done", None, walk.after, most)?;
+        let met = tx.ended(self.name(), Status::Done, None, walk.after, most)?;
         let second = self.go_on(tx, walk, &met, most)?;
         Ok(Step {
             removed: first.removed + second.removed,
@@ -196,7 +195,7 @@ impl Queue {
         let removed = self.in_steps(|tx| {
             let mut removed = 0;
             if !is_over {
-                let step = self.remove_older(tx, &mut walk, status.as_str(), &before, AT_A_TIME)?;
+                let step = self.remove_older(tx, &mut walk, status, &before, AT_A_TIME)?;
                 (removed, is_over, kept) = (step.removed, !step.goes_on, kept.take().or(step.kept));
             }
             Ok((removed, tx.give_back_space(PAGES_AT_A_TIME)? || !is_over))
@@ -211,13 +210,13 @@ impl Queue {
             // No index has the blocked rows, and none can pass over what is kept: then the whole table is walked through.
             let (removed, is_more) = if status == Status::Blocked || tx.has_references()? {
                 let Some(until) = tx.id_ahead(after, AT_A_TIME)? else { return Ok((0, false)) };
-                let met = tx.ids_between(self.name(), status.as_str(), after, until)?;
+                let met = tx.ids_between(self.name(), status, after, until)?;
                 after = until;
                 let (removed, spared) = self.remove(tx, &met)?;
                 kept = kept.take().or(spared.into_iter().next());
                 (removed, true)
             } else {
-                let removed = tx.purge(self.name(), status.as_str(), AT_A_TIME)?;
+                let removed = tx.purge(self.name(), status, AT_A_TIME)?;
                 (removed, removed as i64 >= AT_A_TIME)
             };
             Ok((removed, tx.give_back_space(PAGES_AT_A_TIME)? || is_more))
@@ -227,6 +226,6 @@ impl Queue {
 
     /// Gives the space of removed rows back to the file system.
     pub fn compact(&self) -> Result<()> {
-        self.session()?.database.compact(self.wait())
+        self.session()?.store.compact(self.wait())
     }
 }

@@ -3,11 +3,10 @@
 use super::Queue;
 use super::put::prepared;
 use crate::error::Result;
-use crate::model::{KeyName, NewItem, Schedule};
-use crate::model::{LATEST_MS, Now};
+use crate::model::{KeyName, LATEST_MS, NewItem, Now, Schedule};
 use crate::rules::name;
 use crate::rules::tick::Timing;
-use crate::sqlite::Tx;
+use crate::store::Tx;
 
 /// A clock that goes back by less was only adjusted.
 const SMALL_STEP_MS: i64 = 3_600_000;
@@ -40,7 +39,7 @@ impl Queue {
     }
 
     pub fn schedules(&self) -> Result<Vec<Schedule>> {
-        self.session()?.database.schedules(self.name())
+        self.read(|view| view.schedules(self.name()))
     }
 
     /// Says whether there was one of that name.
@@ -49,7 +48,7 @@ impl Queue {
     }
 
     /// Enqueues what is due, once however many ticks were missed; returns how many schedules ticked.
-    pub(super) fn tick(&self, tx: &Tx) -> Result<usize> {
+    pub(super) fn tick(&self, tx: &dyn Tx) -> Result<usize> {
         let due = tx.schedules_due(self.name(), TICKS_AT_A_TIME)?;
         let count = due.len();
         for schedule in due {
@@ -65,7 +64,7 @@ impl Queue {
     }
 
     /// After the clock went back: a tick must not be further ahead than its timing says.
-    pub(super) fn bring_ticks_closer(&self, tx: &Tx) -> Result<()> {
+    pub(super) fn bring_ticks_closer(&self, tx: &dyn Tx) -> Result<()> {
         for schedule in tx.schedules(self.name())? {
             if let Some(next_at) = closer(&schedule, tx.now()) {
                 tx.move_schedule(self.name(), &schedule.name, next_at)?;

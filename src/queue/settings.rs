@@ -3,7 +3,7 @@
 use super::Queue;
 use crate::error::{Error, Result};
 use crate::rules::settings::{NAMES, Settings};
-use crate::sqlite::{StoredSettings, Tx};
+use crate::store::{StoredSettings, Tx};
 
 /// What holds for an object now, and what was stored when that was found out.
 #[derive(Default)]
@@ -49,7 +49,7 @@ impl Queue {
 
     /// Reads what the file says; it holds where this object was given nothing.
     pub(super) fn reread_settings(&self) -> Result<Settings> {
-        let stored = self.session()?.database.settings(self.name())?;
+        let stored = self.read(|view| view.settings(self.name()))?;
         let settings = parse(&stored)?;
         self.hold_to(stored, &settings);
         Ok(settings)
@@ -63,13 +63,13 @@ impl Queue {
     }
 
     /// Takes over what another process has stored meanwhile, before anything is decided by it.
-    pub(super) fn refresh_settings(&self, tx: &Tx) -> Result<()> {
+    pub(super) fn refresh_settings(&self, tx: &dyn Tx) -> Result<()> {
         self.take_over(tx.settings(self.name())?)
     }
 
     /// The same for the end of a claim: work that is done is recorded also beside settings that cannot be read, of which
     /// the next claim tells.
-    pub(super) fn refresh_settings_if_readable(&self, tx: &Tx) -> Result<()> {
+    pub(super) fn refresh_settings_if_readable(&self, tx: &dyn Tx) -> Result<()> {
         match self.refresh_settings(tx) {
             Err(Error::Corrupt(_)) => Ok(()),
             outcome => outcome,
@@ -122,7 +122,7 @@ impl Queue {
         Ok(())
     }
 
-    fn store_group_limit(&self, tx: &Tx, limit: Option<u32>) -> Result<()> {
+    fn store_group_limit(&self, tx: &dyn Tx, limit: Option<u32>) -> Result<()> {
         let key = format!("group_limit:{}", self.name());
         if parse(&tx.settings(self.name())?)?.group_limit == limit {
             return Ok(());

@@ -1,25 +1,24 @@
 //! Verbs about very many items, in short transactions: others write in between.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::Queue;
 use crate::error::{Error, Result};
-use crate::sqlite::{Flush, Place, Tx};
+use crate::store::{Flush, Tx};
 
 /// Items of one transaction.
 pub(super) const AT_A_TIME: i64 = 1_000;
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 impl Queue {
     /// Runs a step until it says that nothing is left; returns how many items there were in all.
-    pub(super) fn in_steps(&self, step: impl FnMut(&Tx) -> Result<(usize, bool)> + Send) -> Result<usize> {
+    pub(super) fn in_steps(&self, step: impl FnMut(&dyn Tx) -> Result<(usize, bool)> + Send) -> Result<usize> {
         self.in_steps_with(self.acknowledged(), step)
     }
 
     pub(super) fn in_steps_with(
         &self,
         flush: Flush,
-        mut step: impl FnMut(&Tx) -> Result<(usize, bool)> + Send,
+        mut step: impl FnMut(&dyn Tx) -> Result<(usize, bool)> + Send,
     ) -> Result<usize> {
         let mut total = 0;
         loop {
@@ -39,15 +38,7 @@ impl Queue {
             if (self.options.interrupted)() {
                 return Err(Error::Interrupted);
             }
-            self.let_others_write(began.elapsed());
-        }
-    }
-
-    /// Other programs ask for the lock now and then, and would hardly ever find it in the instant between two
-    /// transactions. So it is left free for half as long as it was held.
-    fn let_others_write(&self, held: Duration) {
-        if let Place::File(_) = self.place {
-            std::thread::sleep((held / 2).min(LONGEST_PAUSE));
+            self.session()?.store.let_others_write(began.elapsed());
         }
     }
 }

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 use super::claim::{Claim, From, Held};
 use super::{Queue, Session};
 use crate::error::{Error, Result};
-use crate::model::Item;
-use crate::model::Now;
-use crate::sqlite::Wait;
+use crate::model::{Item, Now};
+use crate::store::Wait;
 use crate::wake::{Awaiting, Vigil};
 
 /// A signal ends a sleep at once; one that came just before it is seen after this time.
@@ -78,7 +77,7 @@ impl Queue {
     }
 
     fn begin_waiting(&self, awaiting: Awaiting) -> Result<Waiting> {
-        let vigil = Vigil::begin(self.session()?.database.clone(), awaiting)?;
+        let vigil = Vigil::begin(self.session()?.store.clone(), awaiting)?;
         Ok(Waiting { vigil, awaiting, is_worth_looking: true, promises: 0, by_itself: None })
     }
 
@@ -111,7 +110,7 @@ impl Queue {
 
     /// Claims if there seems to be something; waits for other writers at most so long.
     pub fn claim_if_promising(&self, how: &Claim, limit: Duration) -> Result<Vec<Held>> {
-        self.session()?.database.check_is_there()?;
+        self.session()?.store.check_is_there()?;
         if !self.outlook()?.is_promising() {
             return Ok(Vec::new());
         }
@@ -142,7 +141,7 @@ impl Queue {
 
     /// The item if it has ended; a look of its own, by one who does not watch the file.
     pub fn ended_by_now(&self, id: i64) -> Result<Option<Item>> {
-        self.session()?.database.check_is_there()?;
+        self.session()?.store.check_is_there()?;
         self.ended(id)
     }
 
@@ -159,14 +158,14 @@ impl Queue {
     /// looks here, about every half second at the latest. An item whose last worker died ends here if no claim comes.
     pub(super) fn ended_among(&self, ids: &[i64]) -> Result<Vec<(i64, Option<Item>)>> {
         let session = self.session()?;
-        let ended = session.database.ended_among(self.name(), ids)?;
+        let ended = self.view(|view| view.ended_among(self.name(), ids))?;
         if ended.len() == ids.len()
             || !self.is_time_to_look_for_stuck(&session)
             || !self.reclaim_stuck(Duration::ZERO)?
         {
             return Ok(ended);
         }
-        session.database.ended_among(self.name(), ids)
+        self.view(|view| view.ended_among(self.name(), ids))
     }
 
     /// One turn of a wait for room: a slice of sleep.
@@ -183,7 +182,7 @@ impl Queue {
         let last = session.looked_ahead_at.load(Ordering::Relaxed);
         let lease_ms = self.settings().settings.lease_ms();
         let went_back = now.ms() < last || last == i64::MIN;
-        let is_any_ahead = session.database.is_any_ahead(self.name(), now, lease_ms)?
+        let is_any_ahead = self.read(|view| view.is_any_ahead(self.name(), lease_ms))?
             || (went_back && (self.is_any_tick_ahead(now)? || self.is_any_hold_ahead(now)?));
         if !is_any_ahead {
             session.looked_ahead_at.store(now.ms(), Ordering::Relaxed);
@@ -197,35 +196,36 @@ impl Queue {
         if !outlook.ready || outlook.brings_in {
             return Ok(outlook.brings_in);
         }
-        let database = &self.session()?.database;
-        let is_there = match from {
-            From::Queue | From::GroupOrOne => true,
-            From::Group(group) => database.has_in_group(self.name(), group)?,
-            From::WholeGroup(Some(group)) => database.has_free_group(self.name(), group)?,
-            From::WholeGroup(None) => database.has_any_free_group(self.name())?,
+        let (group, whole) = match from {
+            From::Queue | From::GroupOrOne => return Ok(true),
+            From::Group(group) => (Some(group.as_str()), false),
+            From::WholeGroup(group) => (group.as_deref(), true),
         };
-        Ok(is_there || database.has_anyone_died(self.name())?)
+        self.view(|view| Ok(view.is_ready(self.name(), group, whole)? || view.has_anyone_died(self.name())?))
     }
 
     pub(super) fn outlook(&self) -> Result<Outlook> {
         let session = self.session()?;
-        let now = self.options.clock.now();
-        let forecast = session.database.forecast(self.name(), now, self.settings().settings.lease_ms())?;
-        let attention = forecast.attention;
-        self.take_over(attention.settings)?;
-        if attention.paused {
+        let lease_ms = self.settings().settings.lease_ms();
+        let (forecast, now, slot) = self.view(|view| {
+            let mut forecast = view.forecast(self.name(), lease_ms)?;
+            self.take_over(std::mem::take(&mut forecast.scout.settings))?;
+            let slot = if forecast.scout.paused { None } else { self.next_start(view)? };
+            Ok((forecast, view.now(), slot))
+        })?;
+        let scout = forecast.scout;
+        if scout.paused {
             return Ok(Outlook { ready: false, brings_in: false, by_itself: None });
         }
-        let slot = self.next_start(now)?;
-        let ready = attention.ready.is_some() && slot.is_none();
-        let brings_in = attention.due
-            || attention.expired
-            || attention.ticking
-            || attention.freed
+        let ready = scout.ready.is_some() && slot.is_none();
+        let brings_in = scout.due
+            || scout.expired
+            || scout.ticking
+            || scout.freed
             || (!ready && self.seems_ahead(&session, now)?)
             || forecast.has_anyone_died;
         // A slot matters only if something is there to fill it.
-        let next = forecast.next_event.into_iter().chain(slot.filter(|_| attention.ready.is_some())).min();
+        let next = forecast.next_event.into_iter().chain(slot.filter(|_| scout.ready.is_some())).min();
         let by_itself = next.map(|at| Duration::from_millis(at.saturating_sub(now.ms()).max(0).unsigned_abs()));
         Ok(Outlook { ready, brings_in, by_itself })
     }

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Weak};
 use std::time::{Duration, Instant};
 
+use super::Queue;
 use super::claim::From;
 use super::wait::Outlook;
-use super::{Queue, Session};
 use crate::error::Result;
 use crate::model::Item;
-use crate::sqlite::Database;
+use crate::store::Store;
 use crate::sync::{Mutex, wait};
 use crate::wake::{Awaiting, Call, News, Vigil};
 
@@ -51,7 +51,7 @@ pub struct Turn {
 
 /// One of a file's open database, for all who wait for something in it.
 pub struct Watcher {
-    database: Weak<Database>,
+    store: Weak<dyn Store>,
     last_ticket: AtomicU64,
     state: Mutex<State>,
     joined: Condvar,
@@ -156,7 +156,7 @@ impl Queue {
     /// A watcher over this queue's file.
     pub fn watcher(&self) -> Result<Watcher> {
         Ok(Watcher {
-            database: Arc::downgrade(&self.session()?.database),
+            store: Arc::downgrade(&self.session()?.store),
             last_ticket: AtomicU64::default(),
             state: Mutex::default(),
             joined: Condvar::new(),
@@ -166,22 +166,21 @@ impl Queue {
 
     /// Tells open databases apart, as long as a watcher over this one is kept.
     pub fn database_number(&self) -> Result<usize> {
-        Ok(Arc::as_ptr(&self.session()?.database) as usize)
+        Ok(Arc::as_ptr(&self.session()?.store).cast::<()>() as usize)
     }
 
     fn has(&self, want: &Want, outlook: Option<&Outlook>) -> Result<bool> {
-        let session: Arc<Session> = self.session()?;
-        let database = &session.database;
+        self.session()?;
         match want {
             Want::Room(added) => {
                 let limit = self.latest_settings().max_pending;
-                let pending = || database.counts(self.name()).map(|counts| counts.pending);
+                let pending = || self.read(|view| view.counts(self.name())).map(|counts| counts.pending);
                 limit.map_or(Ok(true), |limit| Ok(pending()? + added <= limit))
             }
             Want::Item(_) if !outlook.is_some_and(|outlook| outlook.ready) => Ok(false),
             Want::Item(From::Queue | From::GroupOrOne) => Ok(true),
-            Want::Item(From::Group(group)) => database.is_ready(self.name(), Some(group), false),
-            Want::Item(From::WholeGroup(group)) => database.is_ready(self.name(), group.as_deref(), true),
+            Want::Item(From::Group(group)) => self.read(|view| view.is_ready(self.name(), Some(group), false)),
+            Want::Item(From::WholeGroup(group)) => self.read(|view| view.is_ready(self.name(), group.as_deref(), true)),
         }
     }
 }
@@ -335,8 +334,8 @@ impl Watcher {
 
     fn watch(&self, watching: &mut Watching) -> Result<Vec<Turn>> {
         if watching.vigil.is_none() {
-            let Some(database) = self.database.upgrade() else { return Ok(self.everybody()) };
-            let vigil = Vigil::begin(database, Awaiting::Many)?;
+            let Some(store) = self.store.upgrade() else { return Ok(self.everybody()) };
+            let vigil = Vigil::begin(store, Awaiting::Many)?;
             let mut state = self.state.lock();
             state.call = Some(vigil.call());
             vigil.await_endings(state.endings.keys().copied());

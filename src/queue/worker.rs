@@ -11,7 +11,7 @@ use crate::model::Now;
 use crate::process;
 use crate::random;
 use crate::rules::lease::{self, DEFAULT_TTL_MS, Record};
-use crate::sqlite::{SignOfLife, Tx};
+use crate::store::{Liveness, Renewal, Renews, Tx, View};
 
 /// A lease in this object's hands: the worker lease, or a named lock.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ pub(super) struct Hold {
     /// Whether the record says so. membox's does not: there, whoever asks decides.
     says_ttl: bool,
     /// Of its own: a lease that cannot be given back, because nothing can be written, is dead once its holder lets go.
-    sign: Option<Arc<SignOfLife>>,
+    liveness: Option<Arc<dyn Liveness>>,
 }
 
 /// Who writes a record, for people to read.
@@ -32,7 +32,7 @@ pub(super) fn this_process() -> lease::Writer {
 impl Hold {
     pub(super) fn new(queue: &Queue, ttl_ms: i64) -> Result<Self> {
         let owner = format!("{:016x}{:016x}", random::number()?, random::number()?).into();
-        Ok(Self { owner, ttl_ms, says_ttl: true, sign: queue.session()?.database.new_sign() })
+        Ok(Self { owner, ttl_ms, says_ttl: true, liveness: queue.session()?.store.new_liveness() })
     }
 
     pub(super) fn of_membox(queue: &Queue, ttl_ms: i64) -> Result<Self> {
@@ -40,8 +40,13 @@ impl Hold {
     }
 
     pub(super) fn record(&self, now: Now) -> Record {
-        let record =
-            Record::new(this_process(), &self.owner, self.ttl_ms, self.sign.as_ref().map(|sign| sign.number), now);
+        let record = Record::new(
+            this_process(),
+            &self.owner,
+            self.ttl_ms,
+            self.liveness.as_ref().map(|liveness| liveness.number()),
+            now,
+        );
         if self.says_ttl { record } else { Record { ttl: None, ..record } }
     }
 }
@@ -66,10 +71,10 @@ impl Queue {
     /// Says that a worker is on its way, and gives a name to that word; `None` while another is alive or on its way.
     pub fn announce_worker(&self, ttl_ms: i64) -> Result<Option<String>> {
         let name = format!("{:016x}{:016x}", random::number()?, random::number()?);
-        let database = self.session()?.database.clone();
+        let store = self.session()?.store.clone();
         self.write_lightly(|tx| {
             let is_live = |stored: Option<String>| {
-                lease::live(stored.as_deref(), DEFAULT_TTL_MS, tx.now(), |holder| database.is_alive(holder)).is_some()
+                lease::live(stored.as_deref(), DEFAULT_TTL_MS, tx.now(), |holder| store.is_alive(holder)).is_some()
             };
             let key = self.announcement_key();
             if is_live(tx.worker_lease(&lease::key(self.name()))?) || is_live(tx.setting(&key)?) {
@@ -84,12 +89,12 @@ impl Queue {
     /// The announced worker has come, and may take its time before it begins: it stays on its way for as long as it
     /// lives, at most for this. Says whether the word still stood.
     pub fn confirm_worker(&self, name: &str, ttl_ms: i64) -> Result<bool> {
-        let sign = self.session()?.database.sign_of_life();
+        let liveness = self.session()?.store.liveness();
         self.write_lightly(|tx| {
             let key = self.announcement_key();
             let stands = tx.setting(&key)?.is_some_and(|stored| stored.contains(name));
             if stands {
-                let holder = sign.as_ref().map(|sign| sign.number);
+                let holder = liveness.as_ref().map(|liveness| liveness.number());
                 tx.set_setting(&key, &Record::new(this_process(), name, ttl_ms, holder, tx.now()).render())?;
             }
             Ok(stands)
@@ -131,17 +136,20 @@ impl Queue {
 
     /// Who holds a lease live.
     pub(super) fn lease_holder(&self, key: &str) -> Result<Option<Record>> {
-        let database = &self.session()?.database;
-        let stored = database.worker_lease(key)?;
-        let now = self.options.clock.now();
-        Ok(lease::live(stored.as_deref(), DEFAULT_TTL_MS, now, |holder| database.is_alive(holder)))
+        self.read(|view| self.lease_holder_in(view, key))
+    }
+
+    pub(super) fn lease_holder_in(&self, view: &dyn View, key: &str) -> Result<Option<Record>> {
+        let store = &self.session()?.store;
+        let stored = view.worker_lease(key)?;
+        Ok(lease::live(stored.as_deref(), DEFAULT_TTL_MS, view.now(), |holder| store.is_alive(holder)))
     }
 
     /// Takes a lease if it is free, expired, unreadable or held by a process that is gone.
-    pub(super) fn take_lease(&self, tx: &Tx, key: &str, hold: &Hold) -> Result<bool> {
-        let database = &self.session()?.database;
+    pub(super) fn take_lease(&self, tx: &dyn Tx, key: &str, hold: &Hold) -> Result<bool> {
+        let store = &self.session()?.store;
         let stored = tx.worker_lease(key)?;
-        let holder = lease::live(stored.as_deref(), hold.ttl_ms, tx.now(), |holder| database.is_alive(holder));
+        let holder = lease::live(stored.as_deref(), hold.ttl_ms, tx.now(), |holder| store.is_alive(holder));
         if holder.is_none() {
             tx.set_worker_lease(key, &hold.record(tx.now()).render())?;
         }
@@ -159,7 +167,7 @@ impl Queue {
         Ok(self.session()?.worker_lease.lock().clone())
     }
 
-    pub(super) fn drop_worker_lease(&self, tx: &Tx, hold: &Hold) -> Result<bool> {
+    pub(super) fn drop_worker_lease(&self, tx: &dyn Tx, hold: &Hold) -> Result<bool> {
         drop_lease(tx, &lease::key(self.name()), hold)
     }
 
@@ -169,20 +177,23 @@ impl Queue {
     }
 
     pub(super) fn keep_lease(&self, key: String, hold: &Hold, lost: Arc<AtomicBool>) -> Result<Beat> {
-        let kept = hold.clone();
-        let renew = Box::new(move |tx: &Tx| renew(tx, &key, &kept));
-        let database = self.session()?.database.clone();
-        Beat::start(database, self.options.clock.clone(), hold.ttl_ms, Duration::ZERO, None, lost, renew)
+        let (kept, ttl_ms) = (hold.clone(), hold.ttl_ms);
+        let renewal = Box::new(move |now| Renewal {
+            what: Renews::Lease { key: key.clone(), record: kept.record(now) },
+            lease_ms: ttl_ms,
+        });
+        let store = self.session()?.store.clone();
+        Beat::start(store, self.options.clock.clone(), ttl_ms, Duration::ZERO, None, lost, renewal)
     }
 }
 
 /// Whether the record carries our token. A lease that ran out but that nobody took is still ours.
-pub(super) fn is_ours(tx: &Tx, key: &str, hold: &Hold) -> Result<bool> {
+pub(super) fn is_ours(tx: &dyn Tx, key: &str, hold: &Hold) -> Result<bool> {
     // The token is random and stands nowhere else, so there is no need to read the record.
     Ok(tx.worker_lease(key)?.is_some_and(|stored| stored.contains(&*hold.owner)))
 }
 
-pub(super) fn renew(tx: &Tx, key: &str, hold: &Hold) -> Result<bool> {
+pub(super) fn renew(tx: &dyn Tx, key: &str, hold: &Hold) -> Result<bool> {
     let ours = is_ours(tx, key, hold)?;
     if ours {
         tx.set_worker_lease(key, &hold.record(tx.now()).render())?;
@@ -190,7 +201,7 @@ pub(super) fn renew(tx: &Tx, key: &str, hold: &Hold) -> Result<bool> {
     Ok(ours)
 }
 
-pub(super) fn drop_lease(tx: &Tx, key: &str, hold: &Hold) -> Result<bool> {
+pub(super) fn drop_lease(tx: &dyn Tx, key: &str, hold: &Hold) -> Result<bool> {
     let ours = is_ours(tx, key, hold)?;
     if ours {
         tx.clear_worker_lease(key)?;

@@ -55,6 +55,17 @@ impl Record {
         self.pid == writer.pid && self.hostname == writer.hostname
     }
 
+    /// Whether a stored record carries this one's token. The token is random and stands nowhere else, so there is no need to
+    /// read the record.
+    pub fn owns(&self, stored: &str) -> bool {
+        self.owner.as_ref().is_some_and(|owner| stored.contains(owner.as_str()))
+    }
+
+    /// The same with a new heartbeat.
+    pub fn beaten_at(&self, now: Now) -> Self {
+        Self { heartbeat: now.iso(), ..self.clone() }
+    }
+
     pub fn render(&self) -> String {
         serde_json::to_string(self).expect("a lease record has only strings and numbers")
     }

@@ -9,8 +9,9 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Database, Place, Wait, locks};
+use super::{Database, Place, locks};
 use crate::error::{Error, Result};
+use crate::store::Wait;
 
 /// Pages copied between two looks at signals.
 const PAGES_AT_A_TIME: i32 = 1024;

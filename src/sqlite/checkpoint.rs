@@ -9,9 +9,9 @@ use std::sync::{Arc, Condvar, Weak};
 
 use rusqlite::Connection;
 
-use super::connection::Flush;
 use crate::error::{Error, Result};
 use crate::process::{Background, BackgroundThread};
+use crate::store::Flush;
 use crate::sync::{Mutex, wait};
 
 /// When the log is folded, in pages.

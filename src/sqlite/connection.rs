@@ -17,10 +17,11 @@ use super::locks::{Holder, Kind, Obstacle, SignOfLife};
 use super::place::Place;
 use super::references::References;
 use super::turns::Turns;
-use super::{Tx, locks, migrate};
+use super::{Transaction, locks, migrate};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::process;
+use crate::store::{Flush, Wait};
 use crate::sync::{Mutex, Seat, Taken};
 use crate::wake::Bell;
 
@@ -39,15 +40,6 @@ const SHORT_TRIES: i32 = 2;
 const CHECKED_FOR: Duration = Duration::from_millis(100);
 /// What a checkpointed WAL may keep of its size.
 const WAL_BYTES_KEPT: i64 = 16 * 1024 * 1024;
-
-/// What a commit waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flush {
-    /// The disk: what is acknowledged survives a power cut.
-    Full,
-    /// The operating system: survives the process, and a power cut rolls back the last commits.
-    Normal,
-}
 
 impl Flush {
     fn pragma(self) -> &'static str {
@@ -369,27 +361,13 @@ impl Database {
     }
 
     /// Runs `work` in a write transaction. The clock is read once the lock is held, never before.
-    pub fn write<T: Send>(
-        &self,
-        flush: Flush,
-        clock: &Clock,
-        wait: Wait,
-        work: impl FnOnce(&Tx) -> Result<T> + Send,
-    ) -> Result<T> {
-        let mut work = Some(work);
-        let mut value = None;
-        let mut own = |tx: &Tx| {
-            let work = work.take().ok_or_else(|| Error::Storage("work was asked for twice".into()))?;
-            value = Some(work(tx)?);
-            Ok(())
-        };
-        let outcome = match self.begin(flush, clock, wait, &mut own) {
-            Ok(Begun::Leading(writer)) => self.lead(writer, flush, clock, &mut own),
+    pub(super) fn run_transaction(&self, flush: Flush, clock: &Clock, wait: Wait, work: &mut Work<'_>) -> Result<()> {
+        let outcome = match self.begin(flush, clock, wait, work) {
+            Ok(Begun::Leading(writer)) => self.lead(writer, flush, clock, work),
             Ok(Begun::Served(answer)) => answer,
             Err(error) => Err(error),
         };
-        outcome.map_err(|error| self.about(error))?;
-        value.ok_or_else(|| Error::Storage("a transaction gave no value".into()))
+        outcome.map_err(|error| self.about(error))
     }
 
     /// Runs our own work, and that of others who wait, in the transaction that was begun.
@@ -547,7 +525,7 @@ impl Database {
     fn transact(&self, writer: &Writer, flush: Flush, clock: &Clock, own: &mut Work<'_>) -> (Result<()>, bool) {
         let connection = writer.connection();
         let _guard = Rollback(connection);
-        let tx = Tx::new(connection, clock.now(), self.shape, &self.references);
+        let tx = Transaction::new(connection, self, clock.now());
         self.joint.transact(&tx, flush, clock, own, || {
             run(connection, "COMMIT").map_err(|error| match error {
                 Error::Io(text) => {
@@ -713,23 +691,6 @@ impl Lent {
     pub fn data_version(&self) -> Result<i64> {
         let mut statement = self.connection.prepare_cached("PRAGMA data_version")?;
         Ok(statement.query_row([], |row| row.get(0))?)
-    }
-}
-
-/// How long a call waits for other writers, and what may end the wait.
-#[derive(Clone, Copy, Debug)]
-pub struct Wait {
-    pub limit: Duration,
-    /// Asked between two slices, without any lock held.
-    pub interrupted: fn() -> bool,
-    /// Told between two slices what people should know.
-    pub warn: fn(&str),
-}
-
-impl Wait {
-    /// A wait that only time ends.
-    pub fn up_to(limit: Duration) -> Self {
-        Self { limit, interrupted: || false, warn: |_| {} }
     }
 }
 

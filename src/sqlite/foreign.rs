@@ -3,9 +3,10 @@
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value};
 
-use super::{NewRow, statement};
+use super::statement;
 use crate::error::Result;
 use crate::model::Now;
+use crate::store::NewRow;
 
 /// A statement and its values.
 pub struct Statement {

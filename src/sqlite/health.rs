@@ -2,36 +2,13 @@
 
 use rusqlite::{Connection, params};
 
-use super::references::Kept;
-use super::{Database, Place, claims_of, expired, holders, locks, migrate, schema, statement};
+use super::{Database, Place, Transaction, locks, migrate, schema, statement};
 use crate::error::{Error, Result};
 use crate::model::Now;
+use crate::store::{Health, Kept, View};
 
 /// As many faults, and as many items of a kind, are told at most.
 const MOST_TOLD: usize = 100;
-
-#[derive(Clone, Debug)]
-pub struct Health {
-    /// What SQLite found wrong with the file, and what is missing or altered of our schema; nothing if it is sound.
-    pub faults: Vec<String>,
-    /// What was missing or altered of our schema when the file was opened, and was made anew.
-    pub mended: Vec<String>,
-    /// Items whose status is none, so that nothing sees them; only a thorough look finds them.
-    pub unknown_status: Vec<i64>,
-    /// Finished items that rows of other tables refer to: retention passes them over.
-    pub kept: Vec<Kept>,
-    pub schema_version: i64,
-    pub file_bytes: i64,
-    /// Of the file: space of removed rows.
-    pub free_bytes: i64,
-    pub wal_bytes: u64,
-    /// Our locks belong to the open file, so another copy of SQLite in the process cannot drop them.
-    pub own_locks: bool,
-    /// Who holds the write lock at this moment, as far as the system tells.
-    pub writer: Option<String>,
-    /// Items whose claim has ended without an end: the holder is gone, or the lease ran out.
-    pub stuck: Vec<i64>,
-}
 
 impl Database {
     pub fn health(&self, queue: &str, now: Now, lease_ms: i64, thorough: bool) -> Result<Health> {
@@ -60,7 +37,7 @@ impl Database {
                 Err(Error::Storage(_)) if !altered.is_empty() => Ok(Vec::new()),
                 found => found,
             };
-            let stuck = or_fault(self.stuck(connection, queue, now, lease_ms))?;
+            let stuck = or_fault(Transaction::new(connection, self, now).stuck_items(queue, lease_ms))?;
             let unknown_status = or_fault(if thorough { unknown_status(connection, queue) } else { Ok(Vec::new()) })?;
             Ok(Health {
                 faults,
@@ -76,23 +53,6 @@ impl Database {
                 stuck,
             })
         })
-    }
-
-    /// Items whose claim has ended without an end, the first of them.
-    pub fn stuck_items(&self, queue: &str, now: Now, lease_ms: i64) -> Result<Vec<i64>> {
-        self.read(|connection| self.stuck(connection, queue, now, lease_ms))
-    }
-
-    fn stuck(&self, connection: &Connection, queue: &str, now: Now, lease_ms: i64) -> Result<Vec<i64>> {
-        let mut claims = expired(connection, queue, now, lease_ms, MOST_TOLD)?;
-        for holder in holders(connection, queue)?.into_iter().filter(|holder| !self.is_alive(*holder)) {
-            claims.extend(claims_of(connection, queue, holder, MOST_TOLD)?);
-        }
-        let mut ids = claims.into_iter().map(|claim| claim.fence.id).collect::<Vec<_>>();
-        ids.sort_unstable();
-        ids.dedup();
-        ids.truncate(MOST_TOLD);
-        Ok(ids)
     }
 
     fn kept(&self, connection: &Connection, queue: &str) -> Result<Vec<Kept>> {

@@ -7,17 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::Connection;
 
-use super::Tx;
-use super::connection::{Flush, run};
+use super::Transaction;
+use super::connection::run;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::store::Flush;
 use crate::sync::Mutex;
 
 /// How many share one transaction.
 const MOST: usize = 64;
 
 /// What a thread wants done in a transaction; the value it makes is left in the thread's own hands.
-pub type Work<'a> = dyn FnMut(&Tx) -> Result<()> + Send + 'a;
+pub type Work<'a> = dyn FnMut(&Transaction) -> Result<()> + Send + 'a;
 
 /// Work that waits for somebody to do it.
 pub struct Ticket {
@@ -43,7 +44,7 @@ impl Ticket {
         self.answer.lock().take().unwrap_or_else(|| Err(Error::Storage("a shared transaction gave no answer".into())))
     }
 
-    fn run(&self, tx: &Tx) -> Result<()> {
+    fn run(&self, tx: &Transaction) -> Result<()> {
         // SAFETY: the owner does not leave before the ticket is done, and nobody else has it.
         let work = unsafe { &mut *self.work };
         // A panic of one must not take the others along.
@@ -117,7 +118,7 @@ impl Joint {
     /// Runs the caller's own work and whatever fits beside it, then commits. Says whether others were served.
     pub fn transact(
         &self,
-        tx: &Tx,
+        tx: &Transaction,
         flush: Flush,
         clock: &Clock,
         own: &mut Work<'_>,
@@ -182,10 +183,11 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    use super::super::{Database, Place, Wait};
+    use super::super::{Database, Place};
     use super::*;
+    use crate::store::{Store, Tx, Wait};
 
-    type Job = Box<dyn FnOnce(&Tx) -> Result<i64> + Send>;
+    type Job = Box<dyn FnOnce(&dyn Tx) -> Result<i64> + Send>;
 
     struct File {
         database: Arc<Database>,
@@ -198,16 +200,26 @@ mod tests {
         File { database: Database::open(place, Duration::from_secs(30)).unwrap(), _folder: folder }
     }
 
+    impl File {
+        fn store(&self) -> &dyn Store {
+            &*self.database
+        }
+
+        fn setting(&self, key: &str) -> Option<String> {
+            self.store().read(Clock::system().now(), |view| view.setting(key)).unwrap()
+        }
+    }
+
     /// Runs all work while somebody else has the writer, so that it is shared; what each answered.
     fn shared(file: &File, works: Vec<Job>) -> Vec<Option<Result<i64>>> {
         let (clock, wait) = (Clock::system(), Wait::up_to(Duration::from_secs(30)));
-        let (database, count) = (&file.database, works.len());
+        let (database, store, count) = (&file.database, file.store(), works.len());
         let (began, has_begun) = mpsc::channel();
         std::thread::scope(|scope| {
             let first = scope.spawn({
                 let clock = clock.clone();
                 move || {
-                    database.write(Flush::Normal, &clock, wait, |_| {
+                    store.write(Flush::Normal, &clock, wait, |_| {
                         began.send(()).unwrap();
                         while database.joint().waiting.lock().len() < count {
                             std::thread::yield_now();
@@ -221,7 +233,7 @@ mod tests {
                 .into_iter()
                 .map(|work| {
                     let clock = clock.clone();
-                    scope.spawn(move || database.write(Flush::Normal, &clock, wait, work))
+                    scope.spawn(move || store.write(Flush::Normal, &clock, wait, work))
                 })
                 .collect();
             first.join().unwrap().unwrap();
@@ -243,13 +255,12 @@ mod tests {
             }
         }
         let wait = Wait::up_to(Duration::from_secs(30));
-        assert_eq!(file.database.write(Flush::Normal, &Clock::system(), wait, |_| Ok(7)).unwrap(), 7);
+        assert_eq!(file.store().write(Flush::Normal, &Clock::system(), wait, |_| Ok(7)).unwrap(), 7);
     }
 
     #[test]
     fn an_io_error_of_one_is_acknowledged_to_nobody() {
         let file = file();
-        let stored = |key: &str| file.database.setting(key).unwrap();
         let mut works: Vec<Job> = vec![Box::new(|_| Err(Error::Io("torn".into())))];
         works.extend(
             (1..5).map(|number| -> Job {
@@ -258,7 +269,7 @@ mod tests {
         );
         for (number, answer) in shared(&file, works).into_iter().enumerate() {
             assert!(matches!(answer, Some(Err(Error::Io(_)))), "{number}");
-            assert_eq!(stored(&format!("k{number}")), None);
+            assert_eq!(file.setting(&format!("k{number}")), None);
         }
     }
 
@@ -276,10 +287,10 @@ mod tests {
         );
         let answers = shared(&file, works);
         assert!(matches!(&answers[0], Some(Err(Error::Invalid(_)))));
-        assert_eq!(file.database.setting("refused").unwrap(), None);
+        assert_eq!(file.setting("refused"), None);
         for (number, answer) in answers.iter().enumerate().skip(1) {
             assert!(matches!(answer, Some(Ok(value)) if *value == number as i64), "{number}");
-            assert!(file.database.setting(&format!("k{number}")).unwrap().is_some());
+            assert!(file.setting(&format!("k{number}")).is_some());
         }
     }
 }

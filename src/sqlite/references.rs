@@ -17,13 +17,6 @@ pub struct Reference {
     columns: Vec<(String, String)>,
 }
 
-/// An item that a row of another table refers to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
-    pub id: i64,
-    pub table: String,
-}
-
 /// The foreign keys of a file that refer to items, usually none; read anew when its schema has changed.
 #[derive(Default)]
 pub struct References(Mutex<Option<(i64, Arc<[Reference]>)>>);

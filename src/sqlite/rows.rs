@@ -2,12 +2,14 @@
 
 use arc_swap::ArcSwapOption;
 use rusqlite::Row;
-use rusqlite::types::{Value as SqlValue, ValueRef};
+use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Value as SqlValue, ValueRef};
 use serde_json::{Map, Value};
 
-use super::{Claimed, Fence};
-use crate::model::{Content, Counts, Item, Key, KeyName, NewItem, OnDuplicate, Schedule, Stored, checksum, read_json};
+use crate::model::{
+    self, Content, Counts, Item, Key, KeyName, NewItem, OnDuplicate, Schedule, Stored, checksum, read_json,
+};
 use crate::rules::tick::Timing;
+use crate::store::{Claimed, Fence};
 
 pub fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
     Ok(Claimed {
@@ -188,4 +190,28 @@ pub fn integer(row: &Row, index: usize) -> rusqlite::Result<Option<i64>> {
 
 fn small(row: &Row, index: usize) -> rusqlite::Result<Option<u32>> {
     Ok(integer(row, index)?.map(|number| u32::try_from(number.max(0)).unwrap_or(u32::MAX)))
+}
+
+impl FromSql for model::Value {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(number) => Self::Integer(number),
+            ValueRef::Real(number) => Self::Real(number),
+            ValueRef::Text(_) => Self::Text(value.as_str()?.to_owned()),
+            ValueRef::Blob(bytes) => Self::Bytes(bytes.to_vec()),
+        })
+    }
+}
+
+impl ToSql for model::Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Integer(number) => ValueRef::Integer(*number),
+            Self::Real(number) => ValueRef::Real(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::sqlite::{Database, Lent};
+use crate::store::{ChangeWatch, Store};
 use crate::sync::Mutex;
 use alarm::{Alarm, Events, Woken};
 
@@ -185,8 +185,7 @@ pub enum Awaiting {
 /// What tells of commits by other processes.
 struct Watch {
     events: Events,
-    /// A connection of our own, whose `data_version` tells of commits by others since it was asked last.
-    version: Option<(Lent, i64)>,
+    changes: Box<dyn ChangeWatch>,
     /// How many pauses have passed since a file event, and when they began.
     pauses: Option<usize>,
     hurried_at: Option<Instant>,
@@ -196,27 +195,12 @@ struct Watch {
 }
 
 impl Watch {
-    fn begin(database: &Database, spare: Option<Events>) -> Result<Self> {
-        let events = spare.unwrap_or_else(|| Events::new(database.log_path()));
+    fn begin(store: Arc<dyn Store>, spare: Option<Events>) -> Result<Self> {
+        let events = spare.unwrap_or_else(|| Events::new(store.event_file()));
         events.reset();
-        let mut watch =
-            Self { events, version: None, pauses: None, hurried_at: None, changed_at: None, is_presumed: false };
-        watch.has_changed(database)?;
-        Ok(watch)
-    }
-
-    /// Whether anybody has committed since this was asked last.
-    fn has_changed(&mut self, database: &Database) -> Result<bool> {
-        let Some((lent, known)) = self.version.take() else {
-            if let Some(lent) = database.lend()? {
-                let version = lent.data_version()?;
-                self.version = Some((lent, version));
-            }
-            return Ok(true);
-        };
-        let version = lent.data_version()?;
-        self.version = Some((lent, version));
-        Ok(version != known)
+        let mut changes = store.change_watch()?;
+        changes.has_changed()?;
+        Ok(Self { events, changes, pauses: None, hurried_at: None, changed_at: None, is_presumed: false })
     }
 
     /// Notes a change, and returns whether it came soon after the one before.
@@ -262,7 +246,7 @@ impl Watch {
 
 /// Somebody's wait, from its first look to its last. It must begin before the first look.
 pub struct Vigil {
-    database: Arc<Database>,
+    store: Arc<dyn Store>,
     sleeper: Arc<Sleeper>,
     awaiting: Awaiting,
     /// What the bell's count was at the last look.
@@ -271,10 +255,10 @@ pub struct Vigil {
 }
 
 impl Vigil {
-    pub fn begin(database: Arc<Database>, awaiting: Awaiting) -> Result<Self> {
+    pub fn begin(store: Arc<dyn Store>, awaiting: Awaiting) -> Result<Self> {
         let news = (awaiting == Awaiting::Many).then(Mutex::default);
         let sleeper = Arc::new(Sleeper { alarm: Alarm::new()?, news });
-        let bell = database.bell();
+        let bell = store.bell();
         let beginning = bell.beginning.lock();
         let mut state = bell.state.lock();
         match awaiting {
@@ -283,11 +267,11 @@ impl Vigil {
         }
         let (seen, is_watched, spare) = (state.count, state.is_watched, state.spare.take());
         drop(state);
-        let vigil = Self { database: database.clone(), sleeper, awaiting, seen, looked_at: Instant::now() };
+        let vigil = Self { store: store.clone(), sleeper, awaiting, seen, looked_at: Instant::now() };
         if is_watched {
             bell.state.lock().spare = spare;
         } else {
-            let watch = Watch::begin(&database, spare)?;
+            let watch = Watch::begin(store.clone(), spare)?;
             let mut state = bell.state.lock();
             state.watch = Some(watch);
             state.is_watched = true;
@@ -298,7 +282,7 @@ impl Vigil {
 
     /// A forked child has nothing of its parent's: neither the bell nor the watch may be touched there.
     pub fn is_of_this_process(&self) -> bool {
-        self.database.is_of_this_process()
+        self.store.is_of_this_process()
     }
 
     /// Is rung for the ends of these items too, from now on.
@@ -342,7 +326,7 @@ impl Vigil {
         self.state().asleep.push(self.sleeper.clone());
         let mut watch = None;
         let slept = self.sleep_or_watch(by_itself, limit, &mut watch);
-        let mut state = self.database.bell().state.lock();
+        let mut state = self.store.bell().state.lock();
         state.asleep.retain(|sleeper| !Arc::ptr_eq(sleeper, &self.sleeper));
         if watch.is_some() {
             state.watch = watch;
@@ -376,7 +360,7 @@ impl Vigil {
             if let Some(watch) = in_hand
                 && rest.is_none()
                 && watch.pauses.is_some()
-                && (std::mem::take(&mut watch.is_presumed) || watch.has_changed(&self.database)?)
+                && (std::mem::take(&mut watch.is_presumed) || watch.changes.has_changed()?)
             {
                 let is_one_of_many = watch.note_change();
                 let mut state = self.state();
@@ -385,7 +369,7 @@ impl Vigil {
             }
             let is_late = self.looked_at.elapsed() >= POLL;
             if is_late {
-                self.database.check_is_there()?;
+                self.store.check_is_there()?;
             }
             let is_time = is_late || by_itself.is_some_and(|time| started.elapsed() >= time);
             if count != self.seen || is_time || self.sleeper.is_called() {
@@ -417,7 +401,7 @@ impl Vigil {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.database.bell().state.lock()
+        self.store.bell().state.lock()
     }
 }
 
@@ -425,10 +409,10 @@ impl Drop for Vigil {
     fn drop(&mut self) {
         if !self.is_of_this_process() {
             // A child never closes its parent's connection, nor what holds one.
-            std::mem::forget(self.database.clone());
+            std::mem::forget(self.store.clone());
             return;
         }
-        let mut state = self.database.bell().state.lock();
+        let mut state = self.store.bell().state.lock();
         state.work.retain(|sleeper| !Arc::ptr_eq(sleeper, &self.sleeper));
         if let Awaiting::Ending(id) = self.awaiting
             && let Entry::Occupied(mut awaited) = state.endings.entry(id)
@@ -443,10 +427,9 @@ impl Drop for Vigil {
         }
         state.is_watched = false;
         let Some(watch) = state.watch.take() else { return };
-        state.spare = Some(watch.events);
+        let Watch { events, changes, .. } = watch;
+        state.spare = Some(events);
         drop(state);
-        if let Some((lent, _)) = watch.version {
-            self.database.take_back(lent);
-        }
+        drop(changes);
     }
 }

@@ -38,7 +38,7 @@ class Bug:
 BUGS = [
     Bug(
         "fence off",
-        "src/sqlite/sql/settle.sql",
+        "src/sqlite/sql/finish.sql",
         "AND attempt IS ?3 AND claim_token IS ?4 AND cancelled = 0",
         "AND (?3 IS ?3) AND (?4 IS ?4) AND cancelled = 0",
         ("tests/contract/test_late_worker.py", "tests/test_model.py"),
@@ -95,11 +95,11 @@ BUGS = [
     Bug(
         "now read before the wait for the lock",
         "src/sqlite/connection.rs",
-        "        let mut work = Some(work);\n",
+        "        let outcome = match self.begin(flush, clock, wait, work) {\n",
         "        let early = Clock::system();\n"
         "        early.set(Some(clock.now().ms()));\n"
         "        let clock = &early;\n"
-        "        let mut work = Some(work);\n",
+        "        let outcome = match self.begin(flush, clock, wait, work) {\n",
         ("tests/proof/test_transactions.py",),
     ),
     Bug(
@@ -119,7 +119,7 @@ BUGS = [
     Bug(
         "index and table may disagree",
         "src/queue/claim.rs",
-        'return Err(tx.without_effect(format_args!("the claim of item {id}")));',
+        'return Err(tx.without_effect(&format!("the claim of item {id}")));',
         "return Ok(None);",
         ("tests/proof/test_damage.py",),
     ),
@@ -160,7 +160,7 @@ BUGS = [
     ),
     Bug(
         "expired leases not taken back",
-        "src/sqlite/sql/attention.sql",
+        "src/sqlite/sql/scout.sql",
         "WHERE queue = ?1 AND status = 'processing' AND lease_until <= ?2)",
         "WHERE queue = ?1 AND status = 'processing' AND lease_until <= ?2 - 99999999999)",
         ("tests/test_model.py", "tests/contract/test_claim.py"),
@@ -168,8 +168,8 @@ BUGS = [
     Bug(
         "heartbeat renews nothing",
         "src/queue/claim.rs",
-        "tx.extend(&name, receipt, lease_ms + lease_ms / GRACE)",
-        "tx.extend(&name, receipt, 0 * lease_ms / GRACE)",
+        "Renewal { what, lease_ms: lease_ms + lease_ms / GRACE }",
+        "Renewal { what, lease_ms: 0 * lease_ms / GRACE }",
         ("tests/contract/test_with_item.py", "tests/test_processes.py"),
     ),
     Bug(

@@ -1,0 +1,159 @@
+//! The SQLite engine as the verbs see it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use super::connection::{Database, Lent};
+use super::locks::SignOfLife;
+use super::{Transaction, signs};
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::model::Now;
+use crate::store::{ChangeWatch, Flush, Health, Liveness, Renewal, Store, Tx, View, Wait};
+use crate::wake::Bell;
+
+/// How long the write lock is left free between two transactions of a long call, at most.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+impl Store for Database {
+    fn transact(
+        &self,
+        flush: Flush,
+        clock: &Clock,
+        wait: Wait,
+        work: &mut (dyn FnMut(&dyn Tx) -> Result<()> + Send),
+    ) -> Result<()> {
+        self.run_transaction(flush, clock, wait, &mut |tx: &Transaction| work(tx))
+    }
+
+    fn look(&self, now: Now, is_moment: bool, look: &mut dyn FnMut(&dyn View) -> Result<()>) -> Result<()> {
+        self.read(|connection| {
+            // In memory the one connection may be inside a transaction already, which is one moment.
+            let begins = is_moment && connection.is_autocommit();
+            let _moment = begins.then(|| connection.unchecked_transaction()).transpose()?;
+            look(&Transaction::new(connection, self, now))
+        })
+    }
+
+    fn renew(&self, clock: &Clock, wait: Wait, renewals: &[Renewal]) -> Result<Vec<bool>> {
+        self.renew_all(clock, wait, renewals)
+    }
+
+    fn liveness(&self) -> Option<Arc<dyn Liveness>> {
+        Some(self.sign_of_life()?)
+    }
+
+    fn new_liveness(&self) -> Option<Arc<dyn Liveness>> {
+        Some(self.new_sign()?)
+    }
+
+    fn is_alive(&self, number: i64) -> bool {
+        Database::is_alive(self, number)
+    }
+
+    fn tidy_liveness(&self) {
+        signs::tidy();
+    }
+
+    fn show_renewal_wait(&self, waits: bool) {
+        self.show_wait_to_renew(waits);
+    }
+
+    fn is_showing_renewal_wait(&self) -> bool {
+        self.waits_to_renew_here()
+    }
+
+    fn sees_renewal_wait(&self, number: i64) -> bool {
+        self.waits_to_renew(number)
+    }
+
+    fn is_held_up_by_this_process(&self) -> bool {
+        Database::is_held_up_by_this_process(self)
+    }
+
+    fn check_is_there(&self) -> Result<()> {
+        Database::check_is_there(self)
+    }
+
+    fn bell(&self) -> &Bell {
+        Database::bell(self)
+    }
+
+    fn event_file(&self) -> Option<PathBuf> {
+        self.log_path()
+    }
+
+    fn change_watch(self: Arc<Self>) -> Result<Box<dyn ChangeWatch>> {
+        Ok(Box::new(VersionWatch { version: None, database: Arc::downgrade(&self) }))
+    }
+
+    fn is_of_this_process(&self) -> bool {
+        Database::is_of_this_process(self)
+    }
+
+    fn health(&self, queue: &str, now: Now, lease_ms: i64, thorough: bool) -> Result<Health> {
+        Database::health(self, queue, now, lease_ms, thorough)
+    }
+
+    fn backup(&self, target: &Path, wait: Wait) -> Result<()> {
+        Database::backup(self, target, wait)
+    }
+
+    fn compact(&self, wait: Wait) -> Result<()> {
+        Database::compact(self, wait)
+    }
+
+    fn checkpoint(&self) -> Result<()> {
+        Database::checkpoint(self)
+    }
+
+    /// Other programs ask for the lock now and then, and would hardly ever find it in the instant between two
+    /// transactions. So it is left free for half as long as it was held.
+    fn let_others_write(&self, held: Duration) {
+        if self.log_path().is_some() {
+            std::thread::sleep((held / 2).min(LONGEST_PAUSE));
+        }
+    }
+}
+
+impl Liveness for SignOfLife {
+    fn number(&self) -> i64 {
+        self.number
+    }
+
+    fn keep_for(self: Arc<Self>, time: Duration) {
+        signs::keep(self, time);
+    }
+}
+
+/// Asks a connection of its own for its `data_version`, which tells of commits by others since it was asked last.
+struct VersionWatch {
+    version: Option<(Lent, i64)>,
+    database: Weak<Database>,
+}
+
+impl ChangeWatch for VersionWatch {
+    fn has_changed(&mut self) -> Result<bool> {
+        let Some((lent, known)) = self.version.take() else {
+            if let Some(database) = self.database.upgrade()
+                && let Some(lent) = database.lend()?
+            {
+                let version = lent.data_version()?;
+                self.version = Some((lent, version));
+            }
+            return Ok(true);
+        };
+        let version = lent.data_version()?;
+        self.version = Some((lent, version));
+        Ok(version != known)
+    }
+}
+
+impl Drop for VersionWatch {
+    fn drop(&mut self) {
+        if let (Some((lent, _)), Some(database)) = (self.version.take(), self.database.upgrade()) {
+            database.take_back(lent);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Enqueue on SQLite.
+
+use rusqlite::{OptionalExtension, ToSql, params};
+
+use super::rows::text;
+use super::{Transaction, filler, statement};
+use crate::error::{Error, Result};
+use crate::model::Status;
+use crate::store::{EnqueueTx, NewRow};
+
+impl EnqueueTx for Transaction<'_> {
+    fn enqueue(&self, queue: &str, row: NewRow) -> Result<i64> {
+        let mut statement = self.connection.prepare_cached(statement!("enqueue"))?;
+        row.with_values(queue, self.now_text(), |values| {
+            let mut values = values.iter().enumerate();
+            values.try_for_each(|(index, value)| statement.raw_bind_parameter(index + 1, value))
+        })?;
+        // SQLite has its own copy now; of a large document one copy less is worth it.
+        drop(row);
+        match statement.raw_execute().map_err(|error| self.not_inserted(error))? {
+            0 => Err(self.without_effect("the new item")),
+            _ => Ok(self.connection.last_insert_rowid()),
+        }
+    }
+
+    fn replace(&self, id: i64, row: &NewRow) -> Result<()> {
+        let mut statement = self.connection.prepare_cached(statement!("replace"))?;
+        match row.with_replacing_values(id, |values| statement.execute(values))? {
+            0 => Err(self.without_effect(&format!("item {id}"))),
+            _ => Ok(()),
+        }
+    }
+
+    fn find_key(&self, queue: &str, key: &str, since: Option<i64>) -> Result<Option<(i64, Option<Status>)>> {
+        let mut statement = self.connection.prepare_cached(statement!("find_key"))?;
+        let found = statement.query_row(params![queue, key, self.now.ms(), since], |row| {
+            Ok((row.get(0)?, text(row, 1)?.and_then(|status| Status::parse(&status))))
+        });
+        Ok(found.optional()?)
+    }
+
+    fn free_key(&self, queue: &str, key: &str) -> Result<()> {
+        self.run(statement!("free_key"), params![queue, key])?;
+        Ok(())
+    }
+
+    fn without_effect(&self, what: &str) -> Error {
+        match self.foreign_triggers() {
+            Ok(names) if names.is_empty() => Error::disagreement(what),
+            Ok(names) => Error::Storage(format!(
+                "{what} was not written: a trigger of the application on ingest_queue ignored the change \
+                 (RAISE(IGNORE)), and nothing was stored; change the trigger or drop it: {}",
+                names.join(", ")
+            )),
+            Err(error) => error,
+        }
+    }
+}
+
+impl Transaction<'_> {
+    fn foreign_triggers(&self) -> Result<Vec<String>> {
+        let mut statement = self.connection.prepare(statement!("foreign_triggers"))?;
+        let names = statement.query_map([], |row| row.get(0))?;
+        Ok(names.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// SQLite calls it a full disk when it has no id to give.
+    pub(super) fn not_inserted(&self, error: rusqlite::Error) -> Error {
+        let is_full = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
+        // Without AUTOINCREMENT there is no sqlite_sequence; then SQLite looks for an id that is free.
+        let are_used_up =
+            || self.connection.query_row(statement!("ids_used_up"), [], |row| row.get(0)).unwrap_or(false);
+        if is_full && are_used_up() {
+            return Error::Storage(
+                "the ids are used up: an item was given the largest there is, 9223372036854775807, and new ones are \
+                 larger than all before them; nothing was written. Delete that item, and set `seq` of ingest_queue in \
+                 sqlite_sequence to the largest id that is left"
+                    .into(),
+            );
+        }
+        error.into()
+    }
+}
+
+impl NewRow {
+    /// The values of `enqueue.sql`, in its order.
+    pub(super) fn with_values<T>(&self, queue: &str, now: &str, run: impl FnOnce(&[&dyn ToSql]) -> T) -> T {
+        let filler = filler::pending(self.run_at);
+        run(params![
+            queue,
+            self.content,
+            self.content_type,
+            self.project,
+            self.source_path,
+            self.doc_date,
+            self.priority,
+            self.run_at,
+            self.max_retries,
+            self.headers,
+            now,
+            self.group,
+            self.key,
+            self.key_until,
+            filler.0,
+            filler.1,
+            self.checksum,
+        ])
+    }
+
+    /// The values of `replace.sql`, in its order.
+    pub(super) fn with_replacing_values<T>(&self, id: i64, run: impl FnOnce(&[&dyn ToSql]) -> T) -> T {
+        run(params![
+            id,
+            self.content,
+            self.content_type,
+            self.project,
+            self.source_path,
+            self.doc_date,
+            self.priority,
+            self.run_at,
+            self.max_retries,
+            self.headers,
+            self.group,
+            self.key_until,
+            self.checksum,
+        ])
+    }
+}

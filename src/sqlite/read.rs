@@ -1,0 +1,200 @@
+//! What can be asked on SQLite, in a transaction or beside the writer.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::rows::{integer, read_counts, read_item, read_schedule, text};
+use super::{Transaction, statement};
+use crate::error::Result;
+use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, Schedule, Status};
+use crate::store::{Forecast, Page, ReclaimTx, Scout, StoredSettings, View, Waiting};
+
+/// How many processes are looked at at once.
+const HOLDERS_AT_A_TIME: i64 = 256;
+/// As many stuck items are told at most.
+const MOST_STUCK: usize = 100;
+
+impl View for Transaction<'_> {
+    fn now(&self) -> Now {
+        self.now
+    }
+
+    fn get(&self, queue: &str, id: i64) -> Result<Option<Item>> {
+        self.first(statement!("get"), params![id, queue], read_item)
+    }
+
+    fn get_by_key(&self, queue: &str, key: &str) -> Result<Option<Item>> {
+        self.first(statement!("get_by_key"), params![key, queue], read_item)
+    }
+
+    fn items(&self, queue: &str, page: &Page) -> Result<Vec<Item>> {
+        let sql = if page.newest_first { statement!("items_newest_first") } else { statement!("items_oldest_first") };
+        let status = page.status.map(Status::as_str);
+        self.all(sql, params![queue, status, page.project, page.after, page.limit, page.group], read_item)
+    }
+
+    fn failures(&self, queue: &str, limit: i64) -> Result<Vec<Item>> {
+        self.all(statement!("failures"), params![queue, limit], read_item)
+    }
+
+    fn running(&self, queue: &str, limit: i64) -> Result<Vec<Item>> {
+        self.all(statement!("running"), params![queue, limit], read_item)
+    }
+
+    fn ended_among(&self, queue: &str, ids: &[i64]) -> Result<Vec<(i64, Option<Item>)>> {
+        let mut unfinished = self.connection.prepare_cached(statement!("unfinished"))?;
+        let mut get = self.connection.prepare_cached(statement!("get"))?;
+        let mut ended = Vec::new();
+        for id in ids {
+            if !unfinished.exists(params![id, queue])? {
+                ended.push((*id, get.query_row(params![id, queue], read_item).optional()?));
+            }
+        }
+        Ok(ended)
+    }
+
+    fn history(&self, queue: &str, id: i64, most: i64) -> Result<Vec<Attempt>> {
+        self.all(statement!("history"), params![id, queue, most], |row| {
+            Ok(Attempt {
+                attempt: integer(row, 0)?.unwrap_or(0),
+                ending: text(row, 1)?.unwrap_or_default(),
+                worker: text(row, 2)?,
+                started_at: text(row, 3)?,
+                ended_at: text(row, 4)?,
+                error: text(row, 5)?,
+            })
+        })
+    }
+
+    fn counts(&self, queue: &str) -> Result<Counts> {
+        Ok(self.first(statement!("counts"), params![queue], read_counts)?.unwrap_or_default())
+    }
+
+    fn queues(&self) -> Result<Vec<(String, Counts)>> {
+        self.all(statement!("queues"), params![], |row| Ok((text(row, 6)?.unwrap_or_default(), read_counts(row)?)))
+    }
+
+    fn group_counts(&self, queue: &str) -> Result<Vec<GroupCounts>> {
+        self.all(statement!("group_counts"), params![queue], |row| {
+            let group = text(row, 0)?.unwrap_or_default();
+            let [pending, processing] = [integer(row, 1)?.unwrap_or(0), integer(row, 2)?.unwrap_or(0)];
+            Ok(GroupCounts { group, pending, processing })
+        })
+    }
+
+    fn groups(&self, queue: &str) -> Result<i64> {
+        Ok(self.one(statement!("groups"), params![queue])?.unwrap_or(0))
+    }
+
+    fn waiting(&self, queue: &str) -> Result<Waiting> {
+        let mut statement = self.connection.prepare_cached(statement!("waiting"))?;
+        Ok(statement.query_row(params![queue, self.now.ms()], |row| {
+            Ok(Waiting { oldest: text(row, 0)?, first_due: integer(row, 1)?, delayed: row.get(2)? })
+        })?)
+    }
+
+    fn holds(&self, queue: &str, receipt: Receipt) -> Result<Option<bool>> {
+        self.one(statement!("holds"), params![receipt.id, queue, receipt.attempt, receipt.token])
+    }
+
+    fn retriable(&self, queue: &str, for_all: Option<u32>, otherwise: u32) -> Result<Vec<i64>> {
+        self.sorted_ids(statement!("retriable"), params![queue, for_all, otherwise])
+    }
+
+    fn failed_ids(&self, queue: &str) -> Result<Vec<i64>> {
+        self.sorted_ids(statement!("failed_ids"), params![queue])
+    }
+
+    fn scout(&self, queue: &str, lease_ms: i64, thorough: bool) -> Result<Scout> {
+        let mut statement = self.connection.prepare_cached(statement!("scout"))?;
+        Ok(statement.query_row(params![queue, self.now.ms(), lease_ms, thorough], |row| {
+            Ok(Scout {
+                ready: row.get(0)?,
+                due: row.get(1)?,
+                expired: row.get(2)?,
+                ticking: row.get(3)?,
+                freed: row.get(4)?,
+                paused: row.get(5)?,
+                settings: StoredSettings { text: text(row, 6)?, group_limit: text(row, 7)? },
+            })
+        })?)
+    }
+
+    fn forecast(&self, queue: &str, lease_ms: i64) -> Result<Forecast> {
+        let scout = self.scout(queue, lease_ms, true)?;
+        let mut next_event = self.connection.prepare_cached(statement!("next_event"))?;
+        let next_event = next_event.query_row(params![queue, self.now.ms()], |row| integer(row, 0))?;
+        let has_anyone_died = scout.ready.is_none() && self.has_anyone_died(queue)?;
+        Ok(Forecast { scout, next_event, has_anyone_died })
+    }
+
+    fn is_ready(&self, queue: &str, group: Option<&str>, whole: bool) -> Result<bool> {
+        match (group, whole) {
+            (None, false) => self.finds(statement!("next"), params![queue]),
+            (None, true) => self.finds(statement!("next_group"), params![queue]),
+            (Some(group), false) => self.finds(statement!("next_in_group"), params![queue, group]),
+            (Some(group), true) => self.finds(statement!("next_free_in_group"), params![queue, group]),
+        }
+    }
+
+    fn next_due(&self, queue: &str, with_ticks: bool) -> Result<Option<i64>> {
+        let mut statement = self.connection.prepare_cached(statement!("next_due"))?;
+        Ok(statement.query_row(params![queue, with_ticks], |row| integer(row, 0))?)
+    }
+
+    fn holders(&self, queue: &str) -> Result<Vec<i64>> {
+        self.all(statement!("holders"), params![queue, HOLDERS_AT_A_TIME], |row| row.get(0))
+    }
+
+    fn has_anyone_died(&self, queue: &str) -> Result<bool> {
+        Ok(self.holders(queue)?.into_iter().any(|holder| !self.database.is_alive(holder)))
+    }
+
+    fn stuck_items(&self, queue: &str, lease_ms: i64) -> Result<Vec<i64>> {
+        let mut claims = self.expired(queue, lease_ms, MOST_STUCK)?;
+        for holder in self.holders(queue)?.into_iter().filter(|holder| !self.database.is_alive(*holder)) {
+            claims.extend(self.claims_of(queue, holder, MOST_STUCK)?);
+        }
+        let mut ids = claims.into_iter().map(|claim| claim.fence.id).collect::<Vec<_>>();
+        ids.sort_unstable();
+        ids.dedup();
+        ids.truncate(MOST_STUCK);
+        Ok(ids)
+    }
+
+    fn is_any_ahead(&self, queue: &str, lease_ms: i64) -> Result<bool> {
+        self.finds(statement!("ahead"), params![queue, self.now.ms(), lease_ms, 1])
+    }
+
+    fn is_any_hold_beyond(&self, queue: &str, furthest: i64) -> Result<bool> {
+        self.finds(statement!("holds_over"), params![queue, i64::MIN, furthest, 1])
+    }
+
+    fn last_start(&self, queue: &str, group: &str) -> Result<i64> {
+        let last = self.first(statement!("start_last"), params![queue, group], |row| integer(row, 0))?;
+        Ok(last.flatten().unwrap_or(0))
+    }
+
+    fn start_at(&self, queue: &str, group: &str, number: i64) -> Result<Option<i64>> {
+        self.one(statement!("start_at"), params![queue, group, number])
+    }
+
+    fn schedules(&self, queue: &str) -> Result<Vec<Schedule>> {
+        self.all(statement!("schedules"), params![queue], read_schedule)
+    }
+
+    fn setting(&self, key: &str) -> Result<Option<String>> {
+        self.one(statement!("setting"), params![key])
+    }
+
+    fn settings(&self, queue: &str) -> Result<StoredSettings> {
+        let mut statement = self.connection.prepare_cached(statement!("settings"))?;
+        let read = |row: &rusqlite::Row| Ok(StoredSettings { text: text(row, 0)?, group_limit: text(row, 1)? });
+        Ok(statement.query_row(params![queue], read)?)
+    }
+
+    fn worker_lease(&self, key: &str) -> Result<Option<String>> {
+        let own_meta = self.database.shape().own_meta;
+        let read = if own_meta { statement!("own_lease_read") } else { statement!("lease_read") };
+        Ok(self.first(read, params![key], |row| text(row, 0))?.flatten())
+    }
+}

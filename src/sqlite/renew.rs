@@ -1,0 +1,37 @@
+//! Renewals on SQLite: one short transaction for everything that is due.
+
+use super::Database;
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::store::{Flush, Renewal, Renews, Store, Tx, Wait};
+
+impl Database {
+    pub(super) fn renew_all(&self, clock: &Clock, wait: Wait, renewals: &[Renewal]) -> Result<Vec<bool>> {
+        (self as &dyn Store)
+            .write(Flush::Normal, clock, wait, |tx| renewals.iter().map(|renewal| renew(tx, renewal)).collect())
+    }
+}
+
+/// Return whether it was held still.
+fn renew(tx: &dyn Tx, renewal: &Renewal) -> Result<bool> {
+    match &renewal.what {
+        Renews::Claim { queue, receipt, progress } => {
+            let is_held = tx.extend(queue, *receipt, renewal.lease_ms)?;
+            if let (true, Some((fraction, note))) = (is_held, progress) {
+                // A lease is worth more: an error that leaves the transaction whole costs only the progress.
+                match tx.set_progress(queue, *receipt, *fraction, note.as_deref()) {
+                    Err(error) if matches!(error, Error::Io(_)) || !tx.is_open() => return Err(error),
+                    _ => {}
+                }
+            }
+            Ok(is_held)
+        }
+        Renews::Lease { key, record } => {
+            let is_ours = tx.worker_lease(key)?.is_some_and(|stored| record.owns(&stored));
+            if is_ours {
+                tx.set_worker_lease(key, &record.beaten_at(tx.now()).render())?;
+            }
+            Ok(is_ours)
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What people do to items, on SQLite.
+
+use rusqlite::params;
+
+use super::{Transaction, statement};
+use crate::error::Result;
+use crate::store::{EnqueueTx, RepairTx};
+
+impl RepairTx for Transaction<'_> {
+    fn retry_failed(
+        &self,
+        queue: &str,
+        id: i64,
+        for_all: Option<u32>,
+        otherwise: u32,
+        run_at: Option<i64>,
+    ) -> Result<bool> {
+        Ok(self.run(statement!("retry_failed"), params![id, queue, for_all, otherwise, run_at])? == 1)
+    }
+
+    fn retry(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<bool> {
+        Ok(self.run(statement!("retry"), params![id, queue, run_at])? == 1)
+    }
+
+    fn cancel(&self, queue: &str, id: i64) -> Result<bool> {
+        let mut statement = self.connection.prepare_cached(statement!("cancel"))?;
+        Ok(statement.execute(params![id, queue, self.now_text()])? == 1)
+    }
+
+    fn cancel_running(&self, queue: &str, id: i64) -> Result<bool> {
+        Ok(self.connection.prepare_cached(statement!("cancel_running"))?.execute(params![id, queue])? == 1)
+    }
+
+    fn run_now(&self, queue: &str, id: i64) -> Result<bool> {
+        Ok(self.connection.prepare_cached(statement!("run_now"))?.execute(params![id, queue])? == 1)
+    }
+
+    fn run_later(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<bool> {
+        Ok(self.connection.prepare_cached(statement!("run_later"))?.execute(params![id, queue, run_at])? == 1)
+    }
+
+    fn replay(&self, queue: &str, id: i64) -> Result<Option<i64>> {
+        let mut statement = self.connection.prepare_cached(statement!("replay"))?;
+        let made = statement.execute(params![id, queue, self.now_text()]).map_err(|error| self.not_inserted(error))?;
+        if made == 0 && self.one::<bool>(statement!("replayable"), params![id, queue])?.is_some() {
+            return Err(self.without_effect(&format!("the copy of item {id}")));
+        }
+        Ok((made == 1).then(|| self.connection.last_insert_rowid()))
+    }
+
+    fn delete(&self, queue: &str, id: i64) -> Result<bool> {
+        Ok(self.connection.prepare_cached(statement!("delete"))?.execute(params![id, queue])? == 1)
+    }
+}

@@ -1,0 +1,79 @@
+//! Removing finished items, on SQLite.
+
+use rusqlite::params;
+use rusqlite::types::Value as SqlValue;
+
+use super::{Transaction, statement};
+use crate::error::Result;
+use crate::model::Status;
+use crate::store::{Ended, Kept, RetentionTx};
+
+/// What is kept of a file's free pages: a part of all, and at least so many.
+const KEPT_FREE_PART: i64 = 5;
+const KEPT_FREE_PAGES: i64 = 256;
+
+impl RetentionTx for Transaction<'_> {
+    fn purge(&self, queue: &str, status: Status, limit: i64) -> Result<usize> {
+        self.run(statement!("purge"), params![queue, status.as_str(), limit])
+    }
+
+    fn ids_between(&self, queue: &str, status: Status, after: i64, until: i64) -> Result<Vec<i64>> {
+        let mut statement = self.connection.prepare_cached(statement!("ids_between"))?;
+        let rows = statement.query_map(params![queue, status.as_str(), after, until], |row| row.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn id_ahead(&self, id: i64, rows: i64) -> Result<Option<i64>> {
+        Ok(self.one::<Option<i64>>(statement!("id_ahead"), params![id, rows])?.flatten())
+    }
+
+    fn kept(&self, queue: &str, ids: &[i64]) -> Result<Vec<Kept>> {
+        let mut kept = Vec::new();
+        for reference in self.database.references().of(self.connection)?.iter() {
+            let found = reference.among(self.connection, queue, ids)?;
+            kept.extend(found.into_iter().map(|id| Kept { id, table: reference.table.clone() }));
+        }
+        Ok(kept)
+    }
+
+    fn has_references(&self) -> Result<bool> {
+        Ok(!self.database.references().of(self.connection)?.is_empty())
+    }
+
+    fn ended(&self, queue: &str, status: Status, before: Option<&str>, after: i64, limit: i64) -> Result<Vec<Ended>> {
+        // Every time, whatever another program wrote, comes before a blob.
+        let before = before.map_or(SqlValue::Blob(Vec::new()), |text| SqlValue::Text(text.into()));
+        let mut statement = self.connection.prepare_cached(statement!("ended"))?;
+        let rows = statement
+            .query_map(params![queue, status.as_str(), before, after, self.now.ms(), limit], |row| {
+                Ok(Ended { id: row.get(0)?, is_reserved: row.get(1)? })
+            })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn timeless(&self, queue: &str, after: i64, limit: i64) -> Result<Vec<Ended>> {
+        let mut statement = self.connection.prepare_cached(statement!("timeless"))?;
+        let rows = statement.query_map(params![queue, after, self.now.ms(), limit], |row| {
+            Ok(Ended { id: row.get(0)?, is_reserved: row.get(1)? })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn give_back_space(&self, most: i64) -> Result<bool> {
+        let ask = |pragma: &str| -> Result<i64> {
+            Ok(self.connection.prepare_cached(pragma)?.query_row([], |row| row.get(0))?)
+        };
+        if !self.database.shape().gives_back_space {
+            return Ok(false);
+        }
+        let (free, pages) = (ask("PRAGMA freelist_count")?, ask("PRAGMA page_count")?);
+        let spare = free - (pages / KEPT_FREE_PART).max(KEPT_FREE_PAGES);
+        if spare > 0 {
+            // It gives back a page a step.
+            let mut statement = self.connection.prepare(&format!("PRAGMA incremental_vacuum({})", spare.min(most)))?;
+            let mut steps = statement.query([])?;
+            while steps.next()?.is_some() {}
+        }
+        Ok(spare > most)
+    }
+}

@@ -1,0 +1,11 @@
+//! What an engine must do to keep worker leases and named locks.
+
+use crate::error::Result;
+
+pub trait LeaseTx {
+    /// The record is stored under the key. Locks the key.
+    fn set_worker_lease(&self, key: &str, record: &str) -> Result<()>;
+
+    /// There is no record under the key. Locks the key.
+    fn clear_worker_lease(&self, key: &str) -> Result<()>;
+}

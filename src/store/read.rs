@@ -1,0 +1,121 @@
+//! What an engine must answer, all at one moment.
+
+use super::{Scout, StoredSettings};
+use crate::error::Result;
+use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, Schedule, Status};
+
+/// Which items a page shows.
+pub struct Page<'a> {
+    pub status: Option<Status>,
+    pub project: Option<&'a str>,
+    pub group: Option<&'a str>,
+    pub after: Option<i64>,
+    pub limit: i64,
+    pub newest_first: bool,
+}
+
+/// Whether a claim made now would find something, and until when to sleep if not.
+pub struct Forecast {
+    pub scout: Scout,
+    /// When something happens by itself.
+    pub next_event: Option<i64>,
+    /// Whether a process that holds items is gone; looked for only where nothing is ready.
+    pub has_anyone_died: bool,
+}
+
+/// What waits for a worker.
+pub struct Waiting {
+    /// When the first claimable item was enqueued.
+    pub oldest: Option<String>,
+    /// When the first delayed item is due.
+    pub first_due: Option<i64>,
+    /// How many items wait for a time that has not come.
+    pub delayed: i64,
+}
+
+/// A look at one moment. It locks nothing.
+pub trait View {
+    fn now(&self) -> Now;
+
+    fn get(&self, queue: &str, id: i64) -> Result<Option<Item>>;
+
+    /// The newest item with a key.
+    fn get_by_key(&self, queue: &str, key: &str) -> Result<Option<Item>>;
+
+    fn items(&self, queue: &str, page: &Page) -> Result<Vec<Item>>;
+
+    /// The latest failures, newest first.
+    fn failures(&self, queue: &str, limit: i64) -> Result<Vec<Item>>;
+
+    /// The items in progress, the longest first.
+    fn running(&self, queue: &str, limit: i64) -> Result<Vec<Item>>;
+
+    /// Those of some items that have ended or are gone (`None`).
+    fn ended_among(&self, queue: &str, ids: &[i64]) -> Result<Vec<(i64, Option<Item>)>>;
+
+    /// How an item's attempts ended, the latest `most`.
+    fn history(&self, queue: &str, id: i64, most: i64) -> Result<Vec<Attempt>>;
+
+    fn counts(&self, queue: &str) -> Result<Counts>;
+
+    /// The counts of every queue that has ever had an item, by name.
+    fn queues(&self) -> Result<Vec<(String, Counts)>>;
+
+    fn group_counts(&self, queue: &str) -> Result<Vec<GroupCounts>>;
+
+    /// How many groups have unfinished items.
+    fn groups(&self, queue: &str) -> Result<i64>;
+
+    fn waiting(&self, queue: &str) -> Result<Waiting>;
+
+    /// `None` when the receipt is stale, else whether its item was cancelled.
+    fn holds(&self, queue: &str, receipt: Receipt) -> Result<Option<bool>>;
+
+    /// The failed items below their retry limit, in the order of their ids.
+    fn retriable(&self, queue: &str, for_all: Option<u32>, otherwise: u32) -> Result<Vec<i64>>;
+
+    /// The failed items, in the order of their ids.
+    fn failed_ids(&self, queue: &str) -> Result<Vec<i64>>;
+
+    /// What a claim would meet; a thorough one looks also for what has to be brought in first.
+    fn scout(&self, queue: &str, lease_ms: i64, thorough: bool) -> Result<Scout>;
+
+    /// What a claim made now would find, and when something happens by itself.
+    fn forecast(&self, queue: &str, lease_ms: i64) -> Result<Forecast>;
+
+    /// Whether a claim from there would find an item that is ready.
+    fn is_ready(&self, queue: &str, group: Option<&str>, whole: bool) -> Result<bool>;
+
+    /// When the next thing is due that a worker is wanted for.
+    fn next_due(&self, queue: &str, with_ticks: bool) -> Result<Option<i64>>;
+
+    /// Processes that have claimed from the queue, a bounded number.
+    fn holders(&self, queue: &str) -> Result<Vec<i64>>;
+
+    /// Whether one of them is gone.
+    fn has_anyone_died(&self, queue: &str) -> Result<bool>;
+
+    /// Items whose claim is over without an end, the first of them.
+    fn stuck_items(&self, queue: &str, lease_ms: i64) -> Result<Vec<i64>>;
+
+    /// Whether a claim would last longer than it was granted.
+    fn is_any_ahead(&self, queue: &str, lease_ms: i64) -> Result<bool>;
+
+    /// Whether a group is held beyond a time.
+    fn is_any_hold_beyond(&self, queue: &str, furthest: i64) -> Result<bool>;
+
+    /// The number of the latest claim that a rate counts; the empty group stands for the queue.
+    fn last_start(&self, queue: &str, group: &str) -> Result<i64>;
+
+    /// When the claim of that number was made.
+    fn start_at(&self, queue: &str, group: &str, number: i64) -> Result<Option<i64>>;
+
+    fn schedules(&self, queue: &str) -> Result<Vec<Schedule>>;
+
+    fn setting(&self, key: &str) -> Result<Option<String>>;
+
+    fn settings(&self, queue: &str) -> Result<StoredSettings>;
+
+    /// The record of a worker lease or a named lock.
+    fn worker_lease(&self, key: &str) -> Result<Option<String>>;
+}
