@@ -68,6 +68,10 @@ pub enum Error {
     #[error("{0}")]
     Storage(String),
 
+    /// A trigger of the application ignored a change of ours.
+    #[error("{0}")]
+    Ignored(String),
+
     /// Reading or writing failed in the operating system, or went to a log that is no longer the file's.
     #[error("{0}")]
     Io(String),
@@ -95,6 +99,7 @@ impl Error {
         match self {
             Error::Busy(text) => Error::Busy(tell(text)),
             Error::Storage(text) => Error::Storage(tell(text)),
+            Error::Ignored(text) => Error::Ignored(tell(text)),
             Error::Io(text) => Error::Io(tell(text)),
             Error::DiskFull(text) => Error::DiskFull(tell(text)),
             Error::ReadOnly(text) => Error::ReadOnly(tell(text)),

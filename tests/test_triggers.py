@@ -1,5 +1,6 @@
 """Triggers of the application on the queue's table: what one of them ignored is an error, never a wrong answer."""
 
+import re
 import sqlite3
 from contextlib import closing
 
@@ -85,12 +86,30 @@ def test_a_replay_that_a_trigger_ignored_is_an_error(queue, request):
 
 
 @pytest.mark.usefixtures("spam_is_ignored")
-def test_a_tick_that_a_trigger_ignored_is_an_error(queue, clock):
+def test_a_tick_that_a_trigger_ignored_is_told_and_keeps_no_claim_from_its_item(queue, clock, caplog):
     queue.schedule("hourly", "spam", every=3600)
+    ham = queue.enqueue("ham")
     clock.advance(3601)
-    with pytest.raises(StorageError, match=IGNORED):
-        queue.claim()
+    assert queue.claim().id == ham
+    assert re.search(rf"the schedule .hourly. did not tick: .*{IGNORED}", caplog.text)
     assert queue.schedules()[0].last_at is None
+    assert queue.claim() is None
+    assert caplog.text.count("did not tick") == 1, "the next tick is an hour away"
+
+
+def test_an_end_that_a_trigger_ignored_is_an_error_and_not_a_lost_claim(queue, sql, path):
+    queue.enqueue("spam")
+    sql(
+        path,
+        "CREATE TRIGGER never_done BEFORE UPDATE OF status ON ingest_queue WHEN NEW.status = 'done' "
+        "BEGIN SELECT RAISE(IGNORE); END",
+    )
+    item = queue.claim()
+    with pytest.raises(StorageError, match=r"the end of item 1 .*trigger of the application.*never_done"):
+        queue.mark_done(item)
+    assert not item.lost
+    sql(path, "DROP TRIGGER never_done")
+    assert queue.mark_done(item)
 
 
 @pytest.mark.usefixtures("changes_are_ignored")

@@ -20,7 +20,7 @@ impl From<Error> for PyErr {
             Error::SchemaVersion { .. } => "SchemaVersionError",
             Error::MissingDirectory(_) => "MissingDirectoryError",
             Error::ExistingFile(_) | Error::LeftBeside(_) => "ExistingFileError",
-            Error::Storage(_) | Error::Io(_) => "StorageError",
+            Error::Storage(_) | Error::Ignored(_) | Error::Io(_) => "StorageError",
             Error::DiskFull(_) => "DiskFullError",
             Error::ReadOnly(_) => "ReadOnlyError",
             Error::Corrupt(_) => "CorruptDatabaseError",

@@ -190,6 +190,7 @@ impl Queue {
                 taken => taken?,
             };
             session.has_found.store(!taken.items.is_empty(), Ordering::Relaxed);
+            self.tell_warnings();
             let may_find_more = taken.unfinished || (taken.awaits_renewal && started.elapsed() < wait.limit);
             if !taken.items.is_empty() || !may_find_more {
                 self.tend_beside();

@@ -19,7 +19,7 @@ use crate::heartbeat::Beat;
 use crate::process;
 use crate::rules::lease;
 use crate::rules::outcome::{Ending, Settled};
-use crate::store::{Flush, Kept, Tx};
+use crate::store::{Flush, Kept, Tx, View};
 use crate::sync::{Mutex, wait};
 
 /// What a loop is for.
@@ -237,9 +237,11 @@ impl Crew {
                 return Ok(Step { settled, next: Next::Over });
             }
             let is_closing = is_last && !self.plan.stays;
-            let looks = finishing.1.is_empty() && !is_closing;
+            // Where a lease is to be given back, "nothing is left" must be found by the transaction that does.
+            let looks = finishing.1.is_empty() && !(is_closing && self.plan.exclusive);
             let found = if looks && !self.is_promising().inspect_err(|_| self.unreserve(may_take))? {
-                Found::Nothing
+                let is_over = is_closing && self.is_nothing_left(slot).inspect_err(|_| self.unreserve(may_take))?;
+                if is_over { Found::End } else { Found::Nothing }
             } else {
                 let recorded = self.record_and_take(slot, &finishing, most, is_closing);
                 let (found, outcome) = recorded.inspect_err(|_| self.unreserve(may_take))?;
@@ -363,6 +365,7 @@ impl Crew {
             }
             Ok((Found::End, outcome))
         })?;
+        self.queues.iter().for_each(|queue| queue.tell_warnings());
         let has_taken = matches!(&recorded.0, Found::Items(_, taken) if !taken.items.is_empty());
         faults::after(touched(!recorded.1.is_empty(), has_taken))?;
         Ok(recorded)
@@ -393,18 +396,23 @@ impl Crew {
         }
     }
 
-    fn is_something_due_soon(&self, tx: &dyn Tx) -> Result<bool> {
+    fn is_something_due_soon(&self, view: &dyn View) -> Result<bool> {
         if self.plan.linger_ms <= 0 {
             return Ok(false);
         }
-        let latest = tx.now().plus(self.plan.linger_ms);
+        let latest = view.now().plus(self.plan.linger_ms);
         for queue in &self.queues {
-            let next = tx.next_due(queue.name(), true)?.into_iter().chain(queue.next_start_if_wanted(tx)?).min();
+            let next = view.next_due(queue.name(), true)?.into_iter().chain(queue.next_start_if_wanted(view)?).min();
             if next.is_some_and(|due| due <= latest) {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Whether a drain without a lease may end.
+    fn is_nothing_left(&self, slot: usize) -> Result<bool> {
+        Ok(self.is_last(slot) && !self.first().view(|view| self.is_something_due_soon(view))?)
     }
 
     fn is_promising(&self) -> Result<bool> {

@@ -130,7 +130,13 @@ impl Queue {
             return Ok(Some(settled));
         }
         if !tx.finish_cancelled(self.name(), &claim.fence)? {
-            return Ok(None);
+            // A receipt that is good although nothing was written: the claim is not lost.
+            let id = claim.fence.id;
+            let is_good = match claim.fence.receipt() {
+                Some(receipt) => tx.holds(self.name(), receipt)?.is_some(),
+                None => false,
+            };
+            return if is_good { Err(tx.without_effect(&format!("the end of item {id}"))) } else { Ok(None) };
         }
         self.note(tx, claim, "cancelled", None)?;
         if was_lost {

@@ -122,6 +122,8 @@ struct Session {
     looked_for_stuck_at: Mutex<Option<Instant>>,
     /// Claims whose lease ran out while their holder waited to renew them: the attempt, and since when.
     renewals: Mutex<HashMap<i64, (i64, Instant)>>,
+    /// What people should know, told after the transaction that met it.
+    warnings: Mutex<Vec<String>>,
     /// Who claims, for people to read.
     worker_name: Arc<str>,
     /// The file knows that this process may claim from the queue.
@@ -149,6 +151,7 @@ impl Session {
             looked_for_dead_at: Mutex::default(),
             looked_for_stuck_at: Mutex::default(),
             renewals: Mutex::default(),
+            warnings: Mutex::default(),
             generation: process::generation(),
         })
     }
@@ -280,6 +283,14 @@ impl Queue {
     /// Asks several questions about one moment.
     fn view<T>(&self, look: impl FnOnce(&dyn View) -> Result<T>) -> Result<T> {
         self.session()?.store.view(self.options.clock.now(), look)
+    }
+
+    /// Tells what transactions have met; called without any lock in hand.
+    fn tell_warnings(&self) {
+        if let Some(session) = &*self.session.load() {
+            let warnings = std::mem::take(&mut *session.warnings.lock());
+            warnings.iter().for_each(|text| (self.options.warn)(text));
+        }
     }
 
     fn ring(&self) {

@@ -71,9 +71,9 @@ impl Queue {
     }
 
     /// The same, if an item is there that could use it.
-    pub(super) fn next_start_if_wanted(&self, tx: &dyn Tx) -> Result<Option<i64>> {
-        let start = self.next_start(tx)?;
-        Ok(if start.is_some() && tx.next(self.name())?.is_some() { start } else { None })
+    pub(super) fn next_start_if_wanted(&self, view: &dyn View) -> Result<Option<i64>> {
+        let start = self.next_start(view)?;
+        Ok(if start.is_some() && view.is_ready(self.name(), None, false)? { start } else { None })
     }
 
     fn wait_of(&self, view: &dyn View, group: &str, rate: Rate) -> Result<Option<i64>> {

@@ -2,7 +2,7 @@
 
 use super::Queue;
 use super::put::prepared;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{KeyName, LATEST_MS, NewItem, Now, Schedule};
 use crate::rules::name;
 use crate::rules::tick::Timing;
@@ -57,8 +57,16 @@ impl Queue {
             let mut item = prepared(schedule.item);
             // The sum of what was scheduled, not of what is read now: so that damage is seen when it is claimed.
             item.row.checksum = schedule.checksum;
-            let id = self.put(tx, item)?;
-            tx.schedule_ticked(self.name(), &schedule.name, next_at, id)?;
+            match self.put(tx, item) {
+                Ok(id) => tx.schedule_ticked(self.name(), &schedule.name, next_at, id)?,
+                // One tick that cannot be written must not keep every claim of the queue from its item.
+                Err(Error::Ignored(text)) => {
+                    let warning = format!("the schedule {:?} did not tick: {text}", schedule.name);
+                    self.session()?.warnings.lock().push(warning);
+                    tx.move_schedule(self.name(), &schedule.name, next_at)?;
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(count)
     }

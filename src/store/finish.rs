@@ -17,6 +17,16 @@ impl Fence {
     pub fn attempt_number(&self) -> i64 {
         if let Value::Integer(number) = self.attempt { number } else { 0 }
     }
+
+    /// `None` for the claim of another program.
+    pub fn receipt(&self) -> Option<Receipt> {
+        match (&self.attempt, &self.token) {
+            (Value::Integer(attempt), Value::Integer(token)) => {
+                Some(Receipt { id: self.id, attempt: *attempt, token: *token })
+            }
+            _ => None,
+        }
+    }
 }
 
 impl From<Receipt> for Fence {

@@ -402,3 +402,10 @@ def test_what_a_handler_asks_for_is_logged_without_a_traceback(queue, caplog):
     assert (later.getMessage(), later.exc_info) == ("item 1 put off: the model is busy", None)
     assert (never.getMessage(), never.exc_info) == ("item 2 given up: no text in it", None)
     assert because.exc_info[0] is ConnectionError
+
+
+def test_a_drain_without_the_worker_lease_finds_nothing_without_the_write_lock(path, writer):
+    with Queue(path, busy_timeout=0.1) as queue:
+        release = writer()
+        assert queue.drain(lambda item: None, exclusive=False) == DrainReport()
+        release()
