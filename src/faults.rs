@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
+use crate::model::Event;
 use crate::sync::Mutex;
 
 /// What goes wrong.
@@ -55,16 +56,29 @@ pub fn disarm(number: u64) -> bool {
     with(|faults| faults.disarm(number))
 }
 
-/// Asked by a verb before it touches the file.
+/// Asked before a transaction begins.
 #[inline]
 pub(crate) fn before(verbs: &[Verb]) -> Result<()> {
     if COUNT.load(Ordering::Relaxed) == 0 { Ok(()) } else { with(|faults| faults.before(verbs)) }
 }
 
-/// Asked by a verb once its change is committed.
+/// Asked once a change is committed.
 #[inline]
-pub(crate) fn after(verbs: &[Verb]) -> Result<()> {
-    if COUNT.load(Ordering::Relaxed) == 0 { Ok(()) } else { with(|faults| faults.after(verbs)) }
+pub(crate) fn after(events: &[Event]) -> Result<()> {
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return Ok(());
+    }
+    let verbs = events.iter().filter_map(verb_of).collect::<Vec<_>>();
+    with(|faults| faults.after(&verbs))
+}
+
+fn verb_of(event: &Event) -> Option<Verb> {
+    match event {
+        Event::Enqueued => Some(Verb::Enqueue),
+        Event::Claimed => Some(Verb::Claim),
+        Event::Ended { .. } | Event::Returned => Some(Verb::Finish),
+        Event::Claimable | Event::Removed { .. } | Event::Changed => None,
+    }
 }
 
 fn with<T>(change: impl FnOnce(&mut Faults) -> T) -> T {

@@ -2,6 +2,7 @@
 
 mod claim;
 mod content;
+mod event;
 mod item;
 mod new_item;
 mod schedule;
@@ -12,6 +13,7 @@ pub use claim::Receipt;
 #[cfg(feature = "python")]
 pub use content::integer_beyond_64_bits;
 pub use content::{Content, Stored, checksum, read_json};
+pub use event::Event;
 pub use item::{Attempt, Counts, GroupCounts, Item, Status};
 pub use new_item::{Key, KeyName, NewItem, OnDuplicate, When};
 pub use schedule::Schedule;

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use super::Queue;
+use super::run::{Change, Verb};
 use super::steps::AT_A_TIME;
 use crate::error::{Error, Result};
-use crate::model::When;
-use crate::store::{Kept, Tx};
+use crate::model::{Event, When};
+use crate::store::Kept;
 
 impl Queue {
     /// Brings failed items below their ceiling back to pending, a few at a time; returns how many. What fails again
@@ -31,13 +32,13 @@ impl Queue {
         &self,
         ids: &[i64],
         delay: i64,
-        bring_back: impl Fn(&dyn Tx, i64, Option<i64>) -> Result<bool> + Send + Sync,
+        bring_back: impl Fn(&Change, i64, Option<i64>) -> Result<bool> + Send + Sync,
     ) -> Result<usize> {
         if ids.is_empty() {
             return Ok(0);
         }
         let mut steps = ids.chunks(AT_A_TIME as usize);
-        self.in_steps(|tx| {
+        self.in_steps(Verb::Repair, |tx| {
             let run_at = (delay > 0).then(|| tx.now().plus(delay));
             let mut count = 0;
             for id in steps.next().unwrap_or_default() {
@@ -49,60 +50,64 @@ impl Queue {
 
     /// Brings one failed or cancelled item back with a fresh allowance, in its old place.
     pub fn retry(&self, id: i64) -> Result<bool> {
-        let brought_back = self.write(|tx| tx.retry(self.name(), id, None))?;
-        self.ring_for_work();
-        Ok(brought_back)
+        self.run(Verb::Repair, |tx| {
+            tx.tell(Event::Claimable);
+            tx.retry(self.name(), id, None)
+        })
     }
 
     /// Enqueues a copy of an item and returns its id.
     pub fn replay(&self, id: i64) -> Result<Option<i64>> {
-        let copy = self.write(|tx| tx.replay(self.name(), id))?;
-        self.ring_for_work();
-        Ok(copy)
+        self.run(Verb::Repair, |tx| {
+            tx.tell(Event::Claimable);
+            tx.replay(self.name(), id)
+        })
     }
 
     /// Lets a delayed item fall due at once.
     pub fn run_now(&self, id: i64) -> Result<bool> {
-        let changed = self.write(|tx| tx.run_now(self.name(), id))?;
-        self.ring_for_work();
-        Ok(changed)
+        self.run(Verb::Repair, |tx| {
+            tx.tell(Event::Claimable);
+            tx.run_now(self.name(), id)
+        })
     }
 
     /// Gives a pending item another time to fall due, sooner or later than it had.
     pub fn run_later(&self, id: i64, when: When) -> Result<bool> {
-        let changed = self.write(|tx| tx.run_later(self.name(), id, when.due(tx.now())))?;
-        self.ring_for_work();
-        Ok(changed)
+        self.run(Verb::Repair, |tx| {
+            tx.tell(Event::Claimable);
+            tx.run_later(self.name(), id, when.due(tx.now()))
+        })
     }
 
     /// Cancels an item. One that is being worked on comes to rest when its holder reports or its lease ends; its
     /// receipt is worth nothing from now on.
     pub fn cancel(&self, id: i64) -> Result<bool> {
-        let cancelled = self.write(|tx| Ok(tx.cancel(self.name(), id)? || tx.cancel_running(self.name(), id)?))?;
-        self.ring_for_ending(id);
-        self.ring_for_work();
-        Ok(cancelled)
+        self.run(Verb::Repair, |tx| {
+            tx.tell(Event::Removed { id });
+            Ok(tx.cancel(self.name(), id)? || tx.cancel_running(self.name(), id)?)
+        })
     }
 
     /// Removes an item, unless a foreign key of another table refers to it. If somebody holds it, that receipt is worth
     /// nothing from now on.
     pub fn delete(&self, id: i64) -> Result<bool> {
-        let deleted = self.write(|tx| match tx.kept(self.name(), &[id])?.first() {
-            None => tx.delete(self.name(), id),
+        self.run(Verb::Repair, |tx| match tx.kept(self.name(), &[id])?.first() {
+            None => {
+                tx.tell(Event::Removed { id });
+                tx.delete(self.name(), id)
+            }
             Some(Kept { table, .. }) => Err(Error::Storage(format!(
                 "item {id} was not deleted: a row of the table {table} refers to it by a foreign key; delete or change \
                  that row first"
             ))),
-        })?;
-        self.ring_for_ending(id);
-        self.ring_for_work();
-        Ok(deleted)
+        })
     }
 
     /// Lets nobody claim from this queue, in any process, until `resume`. Says whether that changed anything.
     pub fn pause(&self) -> Result<bool> {
         let key = self.paused_key();
-        self.write(|tx| {
+        self.run(Verb::Configure, |tx| {
             let was_running = tx.setting(&key)?.is_none();
             tx.set_setting(&key, "yes")?;
             Ok(was_running)
@@ -110,9 +115,10 @@ impl Queue {
     }
 
     pub fn resume(&self) -> Result<bool> {
-        let resumed = self.write(|tx| tx.clear_setting(&self.paused_key()))?;
-        self.ring_for_work();
-        Ok(resumed)
+        self.run(Verb::Configure, |tx| {
+            tx.tell(Event::Claimable);
+            tx.clear_setting(&self.paused_key())
+        })
     }
 
     pub fn is_paused(&self) -> Result<bool> {

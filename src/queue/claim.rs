@@ -4,19 +4,19 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use super::Queue;
 use super::progress::Unsaid;
 use super::rate::FREED_AT_A_TIME;
 use super::reclaim::RENEWAL_PAUSE;
+use super::run::{Change, Verb};
 use super::schedule::TICKS_AT_A_TIME;
-use super::{Queue, Session};
 use crate::error::{Error, Result};
-use crate::faults::{self, Verb};
 use crate::heartbeat::{Beat, GRACE};
-use crate::model::{Item, Receipt};
+use crate::model::{Event, Item, Receipt};
 use crate::process;
 use crate::random;
 use crate::rules::outcome::{Ending, Settled};
-use crate::store::{Address, Claimed, Flush, Grant, Liveness, Renewal, Renews, Scout, Tx, Wait};
+use crate::store::{Address, Claimed, Grant, Liveness, Renewal, Renews, Scout, Wait};
 use crate::sync::Mutex;
 
 /// How many rows one claim brings in; the rest is left to the next claims.
@@ -173,7 +173,6 @@ impl Queue {
     /// out where the claim before found something and the lock is free, because the look reads every changed page anew.
     pub(super) fn claim_within(&self, how: &Claim, wait: Wait) -> Result<Vec<Held>> {
         let session = self.session()?;
-        faults::before(&[Verb::Claim])?;
         let started = Instant::now();
         let mut looks = !session.has_found.load(Ordering::Relaxed);
         loop {
@@ -182,7 +181,7 @@ impl Queue {
                 return Ok(Vec::new());
             }
             let limit = if looks { wait.limit } else { Duration::ZERO };
-            let taken = match self.try_to_claim(&session, how, Wait { limit, ..wait }) {
+            let taken = match self.try_to_claim(how, Wait { limit, ..wait }) {
                 Err(Error::Busy(_)) if !looks => {
                     looks = true;
                     continue;
@@ -190,13 +189,9 @@ impl Queue {
                 taken => taken?,
             };
             session.has_found.store(!taken.items.is_empty(), Ordering::Relaxed);
-            self.tell_warnings();
             let may_find_more = taken.unfinished || (taken.awaits_renewal && started.elapsed() < wait.limit);
             if !taken.items.is_empty() || !may_find_more {
                 self.tend_beside();
-                if !taken.items.is_empty() {
-                    faults::after(&[Verb::Claim])?;
-                }
                 return Ok(taken.items);
             }
             if taken.awaits_renewal {
@@ -208,12 +203,12 @@ impl Queue {
         }
     }
 
-    fn try_to_claim(&self, session: &Session, how: &Claim, wait: Wait) -> Result<Taken> {
+    fn try_to_claim(&self, how: &Claim, wait: Wait) -> Result<Taken> {
         let liveness = self.liveness(wait)?;
-        session.store.write(Flush::Normal, &self.options.clock, wait, |tx| self.take(tx, how, &liveness))
+        self.run_within(Verb::Claim, wait, |tx| self.take(tx, how, &liveness))
     }
 
-    pub(super) fn take(&self, tx: &dyn Tx, how: &Claim, liveness: &Option<Arc<dyn Liveness>>) -> Result<Taken> {
+    pub(super) fn take(&self, tx: &Change, how: &Claim, liveness: &Option<Arc<dyn Liveness>>) -> Result<Taken> {
         let mut scout = tx.scout(self.name(), self.settings().settings.lease_ms(), false)?;
         if scout.ready.is_none() || self.is_time_to_look_ahead(&*self.session()?) {
             scout = tx.scout(self.name(), self.settings().settings.lease_ms(), true)?;
@@ -252,6 +247,7 @@ impl Queue {
             let Some(id) = next else { break };
             let Some(held) = self.take_one(tx, id, how, batch, liveness)? else { continue };
             let group_goes_on = self.count_start(tx, &held.item)?;
+            tx.tell(Event::Claimed);
             items.push(held);
             if batch.is_some() && !group_goes_on {
                 break;
@@ -265,7 +261,7 @@ impl Queue {
 
     /// The first claimable item, unless it was found before. Of a group that may run several at once several stand in
     /// front, and priority counts nothing among them.
-    fn first(&self, tx: &dyn Tx, found: Option<i64>, several: bool) -> Result<Option<i64>> {
+    fn first(&self, tx: &Change, found: Option<i64>, several: bool) -> Result<Option<i64>> {
         match if found.is_some() { found } else { tx.next(self.name())? } {
             Some(id) if several => Ok(tx.next_beside(self.name(), id)?.or(Some(id))),
             first => Ok(first),
@@ -275,7 +271,7 @@ impl Queue {
     /// Claims one item. A row that cannot be read as what it says it is fails at once, with its raw text kept.
     fn take_one(
         &self,
-        tx: &dyn Tx,
+        tx: &Change,
         id: i64,
         how: &Claim,
         batch: Option<i64>,
@@ -317,7 +313,7 @@ impl Queue {
 
     /// Small, bounded steps: due items join the order, what has ended without an end is reclaimed. Returns whether
     /// anything was brought in, whether some is left, and whether a renewal is awaited.
-    fn bring_in(&self, tx: &dyn Tx, scout: &Scout) -> Result<(bool, bool, bool)> {
+    fn bring_in(&self, tx: &Change, scout: &Scout) -> Result<(bool, bool, bool)> {
         let ticked = if scout.ticking { self.tick(tx)? } else { 0 };
         let freed = if scout.freed { self.free_groups(tx)? } else { 0 };
         let due = if scout.due { tx.bring_in_due(self.name(), DUE_AT_A_TIME)? } else { 0 };

@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 
 use super::claim::{Claim, From, Held, Taken};
 use super::reclaim::RENEWAL_PAUSE;
+use super::run::{Change, Verb};
 use super::wait::Waiting;
 use super::{Queue, worker};
 use crate::error::{Error, Result};
-use crate::faults::{self, Verb};
 use crate::heartbeat::Beat;
 use crate::process;
 use crate::rules::lease;
 use crate::rules::outcome::{Ending, Settled};
-use crate::store::{Flush, Kept, Tx, View};
+use crate::store::{Kept, View};
 use crate::sync::{Mutex, wait};
 
 /// What a loop is for.
@@ -111,16 +111,6 @@ enum Found {
     End,
 }
 
-/// What a step does in its one transaction.
-fn touched(finishes: bool, claims: bool) -> &'static [Verb] {
-    match (finishes, claims) {
-        (true, true) => &[Verb::Finish, Verb::Claim],
-        (true, false) => &[Verb::Finish],
-        (false, true) => &[Verb::Claim],
-        (false, false) => &[],
-    }
-}
-
 impl Crew {
     /// Takes the worker lease if the plan says so; `None` when another live worker holds it.
     pub fn begin(queues: Vec<Arc<Queue>>, plan: Plan) -> Result<Option<Self>> {
@@ -197,7 +187,7 @@ impl Crew {
         self.stopping.store(true, Ordering::SeqCst);
         self.state.lock().stopped = true;
         self.changed.notify_all();
-        self.first().ring();
+        self.first().wake_all();
     }
 
     /// Set once the crew was asked to stop; outlives it.
@@ -323,9 +313,8 @@ impl Crew {
                 liveness = queue.liveness(queue.wait())?;
             }
         }
-        let flush = if endings.is_empty() { Flush::Normal } else { queue.acknowledged() };
-        faults::before(touched(!endings.is_empty(), may_take))?;
-        let recorded = queue.transact(flush, |tx| {
+        let verb = Verb::Step { finishes: !endings.is_empty(), claims: may_take };
+        queue.run(verb, |tx| {
             let outcome = self.record(tx, queue, endings)?;
             // It may have waited long for its turn to write: what was given back meanwhile is not for a crew that stops.
             if !may_take || self.stopping.load(Ordering::SeqCst) {
@@ -357,21 +346,17 @@ impl Crew {
                 return Ok((Found::Items(number, taken), outcome));
             }
             // A slot that has woken meanwhile works under this lease.
-            if !is_closing || !self.is_last(slot) || self.is_something_due_soon(tx)? {
+            if !is_closing || !self.is_last(slot) || self.is_something_due_soon(tx.view())? {
                 return Ok((Found::Nothing, outcome));
             }
             if let Some(hold) = &hold {
                 self.first().drop_worker_lease(tx, hold)?;
             }
             Ok((Found::End, outcome))
-        })?;
-        self.queues.iter().for_each(|queue| queue.tell_warnings());
-        let has_taken = matches!(&recorded.0, Found::Items(_, taken) if !taken.items.is_empty());
-        faults::after(touched(!recorded.1.is_empty(), has_taken))?;
-        Ok(recorded)
+        })
     }
 
-    fn record(&self, tx: &dyn Tx, queue: &Queue, endings: &[(Arc<Held>, Ending)]) -> Result<Vec<Settled>> {
+    fn record(&self, tx: &Change, queue: &Queue, endings: &[(Arc<Held>, Ending)]) -> Result<Vec<Settled>> {
         if !endings.is_empty() {
             queue.refresh_settings_if_readable(tx)?;
         }
@@ -428,7 +413,7 @@ impl Crew {
     fn note(&self, slot: usize, finishing: &(usize, Vec<(Arc<Held>, Ending)>), outcome: Vec<Settled>) -> Vec<Settled> {
         let (number, endings) = finishing;
         for ((held, _), settled) in endings.iter().zip(&outcome) {
-            self.queues[*number].after_settling(held, *settled);
+            held.note_settled(*settled);
         }
         if !endings.is_empty() {
             self.state.lock().hands[slot].items.clear();
@@ -480,7 +465,7 @@ impl Crew {
     fn leave(&self, slot: usize) {
         self.state.lock().hands[slot].idle = true;
         self.changed.notify_all();
-        self.first().ring();
+        self.first().wake_all();
     }
 
     /// Nobody takes anything any more, so there is nothing to wait for.
@@ -498,7 +483,7 @@ impl Crew {
             self.first().forget_worker_lease();
         }
         self.changed.notify_all();
-        self.first().ring();
+        self.first().wake_all();
     }
 
     /// One slice of a wait. Says whether it is worth stepping again.

@@ -2,11 +2,12 @@
 
 use super::Queue;
 use super::claim::Held;
+use super::run::{Change, Verb};
 use crate::error::Result;
-use crate::faults::{self, Verb};
+use crate::model::Event;
 use crate::random;
 use crate::rules::outcome::{Ending, Settled, Verdict, decide, presentable};
-use crate::store::{AttemptRecord, Claimed, Tx};
+use crate::store::{AttemptRecord, Claimed};
 
 /// How many attempts of an item the history keeps.
 pub(super) const ATTEMPTS_KEPT: i64 = 20;
@@ -22,15 +23,13 @@ impl Queue {
         for one in held {
             self.check_is_ours(one)?;
         }
-        faults::before(&[Verb::Finish])?;
-        let settled = self.write(|tx| {
+        let settled = self.run(Verb::Finish, |tx| {
             self.refresh_settings_if_readable(tx)?;
             held.iter().map(|one| self.settle(tx, one, Ending::Done { result: None })).collect::<Result<Vec<_>>>()
         })?;
         for (one, settled) in held.iter().zip(&settled) {
-            self.after_settling(one, *settled);
+            one.note_settled(*settled);
         }
-        faults::after(&[Verb::Finish])?;
         Ok(settled.iter().filter(|settled| settled.took_effect()).count())
     }
 
@@ -46,7 +45,7 @@ impl Queue {
             return Ok(false);
         }
         let lease_ms = held.extension(lease_ms);
-        let extended = self.write_lightly(|tx| tx.extend(self.name(), held.receipt(), lease_ms))?;
+        let extended = self.run(Verb::Extend, |tx| tx.extend(self.name(), held.receipt(), lease_ms))?;
         if !extended {
             held.note_settled(Settled::Lost);
         }
@@ -56,14 +55,12 @@ impl Queue {
     pub fn finish(&self, held: &Held, ending: Ending) -> Result<Settled> {
         self.check_is_ours(held)?;
         self.check_ending(&ending)?;
-        faults::before(&[Verb::Finish])?;
-        let settled = self.write(|tx| {
+        let settled = self.run(Verb::Finish, |tx| {
             self.refresh_settings_if_readable(tx)?;
             self.settle(tx, held, ending)
         })?;
-        self.after_settling(held, settled);
+        held.note_settled(settled);
         self.tend_beside();
-        faults::after(&[Verb::Finish])?;
         Ok(settled)
     }
 
@@ -75,21 +72,23 @@ impl Queue {
         }
     }
 
-    pub(super) fn settle(&self, tx: &dyn Tx, held: &Held, ending: Ending) -> Result<Settled> {
+    pub(super) fn settle(&self, tx: &Change, held: &Held, ending: Ending) -> Result<Settled> {
         if held.is_inherited() {
             return Ok(Settled::Lost);
         }
         held.unsaid.write_along(tx, self.name(), held.receipt())?;
-        self.end(tx, &held.claimed(), ending)
+        let settled = self.end(tx, &held.claimed(), ending)?;
+        self.tell_end(tx, held, settled);
+        Ok(settled)
     }
 
-    pub(super) fn end(&self, tx: &dyn Tx, claim: &Claimed, ending: Ending) -> Result<Settled> {
+    pub(super) fn end(&self, tx: &Change, claim: &Claimed, ending: Ending) -> Result<Settled> {
         Ok(self.try_to_end(tx, claim, ending)?.unwrap_or(Settled::Lost))
     }
 
     /// Takes back claims that this very transaction has found. One may have ended with another: as part of its batch, or
     /// because its holder is dead. But if none can be ended, they would be found again for ever.
-    pub(super) fn take_back(&self, tx: &dyn Tx, claims: &[Claimed]) -> Result<()> {
+    pub(super) fn take_back(&self, tx: &Change, claims: &[Claimed]) -> Result<()> {
         let mut ended = claims.is_empty();
         for claim in claims {
             let ending = Ending::Lost { worker: claim.worker.clone() };
@@ -100,7 +99,7 @@ impl Queue {
 
     /// Decides what becomes of a claim and records it, only if its receipt is still good; `None` if it is not. What was
     /// taken as part of a batch and does not end well gives the rest of the batch back, so that order is kept.
-    fn try_to_end(&self, tx: &dyn Tx, claim: &Claimed, ending: Ending) -> Result<Option<Settled>> {
+    fn try_to_end(&self, tx: &Change, claim: &Claimed, ending: Ending) -> Result<Option<Settled>> {
         let was_lost = matches!(ending, Ending::Lost { .. });
         let reason = match &ending {
             Ending::Released { reason, .. } => reason.clone().map(presentable),
@@ -145,7 +144,7 @@ impl Queue {
         Ok(Some(Settled::Cancelled))
     }
 
-    fn note(&self, tx: &dyn Tx, claim: &Claimed, ending: &str, error: Option<&str>) -> Result<()> {
+    fn note(&self, tx: &Change, claim: &Claimed, ending: &str, error: Option<&str>) -> Result<()> {
         let record = AttemptRecord {
             item: claim.fence.id,
             attempt: claim.fence.attempt_number(),
@@ -157,7 +156,7 @@ impl Queue {
         tx.add_attempt(&record, ATTEMPTS_KEPT)
     }
 
-    fn give_back_rest(&self, tx: &dyn Tx, claim: &Claimed) -> Result<()> {
+    fn give_back_rest(&self, tx: &Change, claim: &Claimed) -> Result<()> {
         let Some(batch) = claim.batch else { return Ok(()) };
         for later in tx.rest_of_batch(self.name(), batch, claim.fence.id)? {
             // Each is on its own now; the first of them must not give the others back once more.
@@ -167,17 +166,12 @@ impl Queue {
         Ok(())
     }
 
-    /// Only once the commit is through: an undone transaction has settled nothing.
-    pub(super) fn after_settling(&self, held: &Held, settled: Settled) {
-        held.note_settled(settled);
+    /// What the end of a claim changes for those who wait.
+    fn tell_end(&self, tx: &Change, held: &Held, settled: Settled) {
         match settled {
-            Settled::Released | Settled::Postponed => self.ring_for_work(),
+            Settled::Released | Settled::Postponed => tx.tell(Event::Returned),
             Settled::Done | Settled::Failed | Settled::Cancelled => {
-                self.ring_for_ending(held.receipt().id);
-                // The next one of its group may come now.
-                if held.item.group.is_some() {
-                    self.ring_for_work();
-                }
+                tx.tell(Event::Ended { id: held.receipt().id, frees_group: held.item.group.is_some() });
             }
             Settled::Lost => {}
         }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::Queue;
+use super::run::Verb;
 use super::worker::{Hold, drop_lease};
 use crate::error::Result;
 use crate::heartbeat::Beat;
@@ -48,7 +49,7 @@ impl Queue {
         }
         let session = self.session()?;
         let hold = Hold::new(self, ttl_ms)?;
-        if !self.write_lightly(|tx| self.take_lease(tx, &key, &hold))? {
+        if !self.run(Verb::Lease, |tx| self.take_lease(tx, &key, &hold))? {
             return Ok(None);
         }
         let lost = Arc::default();
@@ -65,7 +66,7 @@ impl Queue {
         if !lock.is_held() {
             return Ok(false);
         }
-        let released = self.write_lightly(|tx| drop_lease(tx, &lock.key, &lock.hold))?;
+        let released = self.run(Verb::Lease, |tx| drop_lease(tx, &lock.key, &lock.hold))?;
         lock.beat.lock().take();
         Ok(released)
     }

@@ -2,18 +2,19 @@
 //! lives, and taking a lease over gives back everything that is in process.
 
 use super::Queue;
+use super::run::{Change, Verb};
 use super::worker::{Hold, this_process};
 use crate::error::Result;
+use crate::model::Event;
 use crate::rules::lease::{self, Record};
 use crate::rules::outcome::Ending;
-use crate::store::Tx;
 
 impl Queue {
     /// Takes the lease unless another process holds it live.
     pub fn take_over_worker_lease(&self, ttl_ms: i64) -> Result<bool> {
         let session = self.session()?;
         let hold = Hold::of_membox(self, ttl_ms)?;
-        let taken = self.write_lightly(|tx| {
+        let taken = self.run(Verb::Lease, |tx| {
             let key = lease::key(self.name());
             if let Some(stored) = tx.worker_lease(&key)? {
                 if self.live_lease(&stored, ttl_ms, tx)?.is_some_and(|record| !record.is_of(this_process())) {
@@ -23,11 +24,11 @@ impl Queue {
             }
             tx.clear_setting(&self.announcement_key())?;
             tx.set_worker_lease(&key, &hold.record(tx.now()).render())?;
+            tx.tell(Event::Changed);
             Ok(true)
         })?;
         if taken {
             *session.worker_lease.lock() = Some(hold);
-            self.ring();
         }
         Ok(taken)
     }
@@ -37,7 +38,7 @@ impl Queue {
         let session = self.session()?;
         let held = self.worker_hold()?;
         let hold = if let Some(hold) = held { hold } else { Hold::of_membox(self, ttl_ms)? };
-        let refreshed = self.write_lightly(|tx| {
+        let refreshed = self.run(Verb::Lease, |tx| {
             let key = lease::key(self.name());
             let is_free = tx.worker_lease(&key)?.is_none_or(|stored| is_ours_or_unreadable(&stored));
             if is_free {
@@ -54,7 +55,7 @@ impl Queue {
     /// Gives the lease back, unless it is another process's. Says whether there was one to give back.
     pub fn release_process_lease(&self) -> Result<bool> {
         let session = self.session()?;
-        let released = self.write_lightly(|tx| {
+        let released = self.run(Verb::Lease, |tx| {
             let key = lease::key(self.name());
             let is_ours = tx.worker_lease(&key)?.is_some_and(|stored| is_ours_or_unreadable(&stored));
             if is_ours {
@@ -74,14 +75,14 @@ impl Queue {
         Ok(lease::live(stored.as_deref(), ttl_ms, now, |holder| store.is_alive(holder)).is_some())
     }
 
-    fn live_lease(&self, stored: &str, ttl_ms: i64, tx: &dyn Tx) -> Result<Option<Record>> {
+    fn live_lease(&self, stored: &str, ttl_ms: i64, tx: &Change) -> Result<Option<Record>> {
         let store = &self.session()?.store;
         Ok(lease::live(Some(stored), ttl_ms, tx.now(), |holder| store.is_alive(holder)))
     }
 
     /// What a dead process held counts as lost, so that an item that kills its workers comes to an end. Everything else
     /// goes back uncounted, however fresh its claim is.
-    fn give_back_everything(&self, tx: &dyn Tx) -> Result<()> {
+    fn give_back_everything(&self, tx: &Change) -> Result<()> {
         self.refresh_settings_if_readable(tx)?;
         while self.reclaim_from_dead(tx)? {}
         for claim in tx.in_progress(self.name())? {

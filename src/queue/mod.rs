@@ -12,6 +12,7 @@ mod put;
 mod rate;
 mod reclaim;
 mod retention;
+mod run;
 mod schedule;
 mod settings;
 mod steps;
@@ -41,8 +42,9 @@ use crate::error::{Error, Result};
 use crate::process;
 use crate::rules::name;
 use crate::rules::settings::Settings;
-use crate::store::{self, Address, Flush, Liveness, Store, Tx, View, Wait};
+use crate::store::{self, Address, Liveness, Store, View, Wait};
 use crate::sync::Mutex;
+use run::Verb;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
@@ -231,29 +233,8 @@ impl Queue {
         }
     }
 
-    /// A transaction whose result is acknowledged to the caller.
-    fn write<T: Send>(&self, work: impl FnOnce(&dyn Tx) -> Result<T> + Send) -> Result<T> {
-        self.transact(self.acknowledged(), work)
-    }
-
-    /// A transaction whose loss only costs a redelivery: it does not wait for the disk.
-    fn write_lightly<T: Send>(&self, work: impl FnOnce(&dyn Tx) -> Result<T> + Send) -> Result<T> {
-        self.transact(Flush::Normal, work)
-    }
-
-    fn transact<T: Send>(&self, flush: Flush, work: impl FnOnce(&dyn Tx) -> Result<T> + Send) -> Result<T> {
-        self.session()?.store.write(flush, &self.options.clock, self.wait(), work)
-    }
-
     fn wait(&self) -> Wait {
         Wait { limit: self.options.patience, interrupted: self.options.interrupted, warn: self.options.warn }
-    }
-
-    fn acknowledged(&self) -> Flush {
-        match self.options.durability {
-            Durability::Full => Flush::Full,
-            Durability::Normal => Flush::Normal,
-        }
     }
 
     fn worker_name(&self) -> Result<Arc<str>> {
@@ -268,8 +249,7 @@ impl Queue {
             && !session.is_entered.load(Ordering::Acquire)
         {
             session.store.tidy_liveness();
-            let enter = |tx: &dyn Tx| tx.add_holder(self.name(), liveness.number());
-            session.store.write(Flush::Normal, &self.options.clock, wait, enter)?;
+            self.run_within(Verb::Enter, wait, |tx| tx.add_holder(self.name(), liveness.number()))?;
             session.is_entered.store(true, Ordering::Release);
         }
         Ok(liveness)
@@ -293,21 +273,10 @@ impl Queue {
         }
     }
 
-    fn ring(&self) {
+    /// Wakes everything that waits in this process, without a commit: it is to look at its own state again.
+    fn wake_all(&self) {
         if let Some(session) = &*self.session.load() {
             session.store.bell().ring();
-        }
-    }
-
-    fn ring_for_work(&self) {
-        if let Some(session) = &*self.session.load() {
-            session.store.bell().ring_for_work();
-        }
-    }
-
-    fn ring_for_ending(&self, id: i64) {
-        if let Some(session) = &*self.session.load() {
-            session.store.bell().ring_for_ending(id);
         }
     }
 }

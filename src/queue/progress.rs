@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use super::Queue;
 use super::claim::Held;
+use super::run::{Change, Verb};
 use crate::error::{Error, Result};
 use crate::heartbeat::Nudge;
 use crate::model::Receipt;
 use crate::rules::outcome::Settled;
-use crate::store::{Flush, Tx, Wait};
+use crate::store::Wait;
 use crate::sync::Mutex;
 
 /// It is not written more often than this.
@@ -62,7 +63,7 @@ impl Unsaid {
 
     /// Writes what was said last, if that is still to be done; `false` when the claim was lost. It stays to be done: the
     /// transaction may still be undone, and to write it twice does no harm.
-    fn write(&self, tx: &dyn Tx, queue: &str, receipt: Receipt) -> Result<bool> {
+    fn write(&self, tx: &Change, queue: &str, receipt: Receipt) -> Result<bool> {
         let mut state = self.0.lock();
         state.was_busy = false;
         match &state.latest {
@@ -73,7 +74,7 @@ impl Unsaid {
 
     /// The same along with what is worth more, a lease or a result: an error that leaves the transaction whole costs only
     /// what was said.
-    pub(super) fn write_along(&self, tx: &dyn Tx, queue: &str, receipt: Receipt) -> Result<()> {
+    pub(super) fn write_along(&self, tx: &Change, queue: &str, receipt: Receipt) -> Result<()> {
         match self.write(tx, queue, receipt) {
             Err(error) if matches!(error, Error::Io(_)) || !tx.is_open() => Err(error),
             _ => Ok(()),
@@ -104,15 +105,13 @@ impl Queue {
     /// Notes how far the work on an item is; `false` when the claim is known to be lost.
     pub fn set_progress(&self, held: &Held, fraction: f64, note: Option<String>) -> Result<bool> {
         self.check_is_ours(held)?;
-        let session = self.session()?;
+        self.session()?;
         if held.is_settled() || held.is_known_lost() {
             return Ok(false);
         }
         let Some((number, patience)) = held.unsaid.note(fraction, note) else { return Ok(true) };
         let wait = Wait { limit: patience.min(self.options.patience), ..self.wait() };
-        let written = session
-            .store
-            .write(Flush::Normal, &self.options.clock, wait, |tx| held.unsaid.write(tx, self.name(), held.receipt()));
+        let written = self.run_within(Verb::Progress, wait, |tx| held.unsaid.write(tx, self.name(), held.receipt()));
         match written {
             Ok(true) => held.unsaid.note_written(number),
             Ok(false) => held.note_settled(Settled::Lost),

@@ -3,12 +3,12 @@
 use sha2::{Digest, Sha256};
 
 use super::Queue;
+use super::run::{Change, Verb};
 use crate::error::{Error, Result};
-use crate::faults::{self, Verb};
-use crate::model::{Key, KeyName, NewItem, OnDuplicate, Status, Stored, When, checksum};
+use crate::model::{Event, Key, KeyName, NewItem, OnDuplicate, Status, Stored, When, checksum};
 use crate::model::{LATEST_MS, Now};
 use crate::sqlite::Statement;
-use crate::store::{NewRow, Tx};
+use crate::store::NewRow;
 
 /// An item ready to be written once the clock is read.
 pub(super) struct Prepared {
@@ -62,18 +62,15 @@ impl Queue {
             self.session()?;
             return Ok(Vec::new());
         }
-        faults::before(&[Verb::Enqueue])?;
-        let ids = self.write(|tx| {
+        self.run(Verb::Enqueue, |tx| {
             self.refresh_settings(tx)?;
             self.check_sizes(&prepared)?;
             let before = self.pending_if_bounded(tx)?;
             let ids = prepared.into_iter().map(|item| self.put(tx, item)).collect::<Result<Vec<_>>>()?;
             self.check_room(tx, before)?;
+            tx.tell(Event::Enqueued);
             Ok(ids)
-        })?;
-        self.ring_for_work();
-        faults::after(&[Verb::Enqueue])?;
-        Ok(ids)
+        })
     }
 
     /// The statements that enqueue an item on a connection of the caller's own, in the caller's transaction.
@@ -100,7 +97,7 @@ impl Queue {
         })
     }
 
-    pub(super) fn put(&self, tx: &dyn Tx, item: Prepared) -> Result<i64> {
+    pub(super) fn put(&self, tx: &Change, item: Prepared) -> Result<i64> {
         let Prepared { row, key, .. } = item.at(tx.now());
         if let (Some(name), Some(key)) = (row.key.clone(), key)
             && let Some((id, status)) = tx.find_key(self.name(), &name, key.since(tx.now()))?
@@ -117,12 +114,12 @@ impl Queue {
         tx.enqueue(self.name(), row)
     }
 
-    fn pending_if_bounded(&self, tx: &dyn Tx) -> Result<Option<i64>> {
+    fn pending_if_bounded(&self, tx: &Change) -> Result<Option<i64>> {
         self.settings().settings.max_pending.map(|_| Ok(tx.counts(self.name())?.pending)).transpose()
     }
 
     /// Refuses what made a full queue longer; what only found its key there did not.
-    fn check_room(&self, tx: &dyn Tx, before: Option<i64>) -> Result<()> {
+    fn check_room(&self, tx: &Change, before: Option<i64>) -> Result<()> {
         let (Some(limit), Some(before)) = (self.settings().settings.max_pending, before) else { return Ok(()) };
         let pending = tx.counts(self.name())?.pending;
         if pending - before > limit {

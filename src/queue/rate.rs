@@ -1,11 +1,12 @@
 //! Rates: how many claims a queue or a group may make in a period, counted in the file for all processes.
 
 use super::Queue;
+use super::run::Change;
 use crate::error::Result;
 use crate::model::Item;
 use crate::model::Now;
 use crate::rules::rate::Rate;
-use crate::store::{Tx, View};
+use crate::store::View;
 
 /// Stands for the whole queue where claims are counted by group.
 const QUEUE: &str = "";
@@ -14,19 +15,19 @@ pub(super) const FREED_AT_A_TIME: usize = 64;
 
 impl Queue {
     /// Whether the queue's rate allows a claim now.
-    pub(super) fn may_start(&self, tx: &dyn Tx) -> Result<bool> {
-        Ok(self.next_start(tx)?.is_none())
+    pub(super) fn may_start(&self, tx: &Change) -> Result<bool> {
+        Ok(self.next_start(tx.view())?.is_none())
     }
 
     /// Counts a claim. Says whether its group may go on at once; if not, it leaves the order until it may.
-    pub(super) fn count_start(&self, tx: &dyn Tx, item: &Item) -> Result<bool> {
+    pub(super) fn count_start(&self, tx: &Change, item: &Item) -> Result<bool> {
         let current = self.settings();
         if let Some(rate) = current.settings.rate {
             self.count(tx, QUEUE, rate)?;
         }
         let (Some(rate), Some(group)) = (current.settings.group_rate, &item.group) else { return Ok(true) };
         self.count(tx, group, rate)?;
-        match self.wait_of(tx, group, rate)? {
+        match self.wait_of(tx.view(), group, rate)? {
             None => Ok(true),
             Some(until) => {
                 tx.hold_group(self.name(), group, until)?;
@@ -36,7 +37,7 @@ impl Queue {
     }
 
     /// Brings groups back into the order whose rate allows it again; returns how many.
-    pub(super) fn free_groups(&self, tx: &dyn Tx) -> Result<usize> {
+    pub(super) fn free_groups(&self, tx: &Change) -> Result<usize> {
         Ok(tx.free_groups(self.name(), self.furthest_hold(tx.now()), FREED_AT_A_TIME)?.len())
     }
 
@@ -51,10 +52,10 @@ impl Queue {
     }
 
     /// After the rate of groups was changed: those that are held are held as long as the new one says.
-    pub(super) fn review_holds(&self, tx: &dyn Tx, rate: Option<Rate>) -> Result<()> {
+    pub(super) fn review_holds(&self, tx: &Change, rate: Option<Rate>) -> Result<()> {
         for group in tx.free_groups(self.name(), i64::MIN, usize::MAX)? {
             if let Some(rate) = rate
-                && let Some(until) = self.wait_of(tx, &group, rate)?
+                && let Some(until) = self.wait_of(tx.view(), &group, rate)?
             {
                 tx.hold_group(self.name(), &group, until)?;
             }
@@ -81,7 +82,7 @@ impl Queue {
         Ok(rate.wait(view.start_at(self.name(), group, earlier)?, view.now()))
     }
 
-    fn count(&self, tx: &dyn Tx, group: &str, rate: Rate) -> Result<()> {
+    fn count(&self, tx: &Change, group: &str, rate: Rate) -> Result<()> {
         let number = tx.last_start(self.name(), group)?.saturating_add(1);
         tx.add_start(self.name(), group, number, i64::from(rate.count))
     }

@@ -5,10 +5,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::rate::FREED_AT_A_TIME;
+use super::run::{Change, Verb};
 use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::heartbeat::BEATS_PER_LEASE;
-use crate::store::{Claimed, Flush, Tx, Wait};
+use crate::model::Event;
+use crate::store::{Claimed, Wait};
 
 /// How many claims are reclaimed at once; the rest is left to the next look.
 const AT_A_TIME: usize = 16;
@@ -36,7 +38,7 @@ pub(super) struct Reclaimed {
 
 impl Queue {
     /// Reclaims a bounded number.
-    pub(super) fn reclaim(&self, tx: &dyn Tx, has_expired: bool, looks_for_dead: bool) -> Result<Reclaimed> {
+    pub(super) fn reclaim(&self, tx: &Change, has_expired: bool, looks_for_dead: bool) -> Result<Reclaimed> {
         // Each reclaims what it finds before the next one looks: a claim may have more than one reason to end.
         let revived = looks_for_dead && self.reclaim_from_dead(tx)?;
         let (expired, awaits_renewal) = if has_expired { self.expired(tx)? } else { (Vec::new(), false) };
@@ -58,11 +60,15 @@ impl Queue {
         let mut any = false;
         let wait = Wait { limit, ..self.wait() };
         while self.is_anything_stuck(&session)? {
-            let reclaim = |tx: &dyn Tx| {
+            let reclaim = |tx: &Change| {
                 self.refresh_settings_if_readable(tx)?;
-                self.reclaim(tx, true, true)
+                let reclaimed = self.reclaim(tx, true, true)?;
+                if reclaimed.any {
+                    tx.tell(Event::Changed);
+                }
+                Ok(reclaimed)
             };
-            let reclaimed = match session.store.write(Flush::Normal, &self.options.clock, wait, reclaim) {
+            let reclaimed = match self.run_within(Verb::Reclaim, wait, reclaim) {
                 Err(Error::Busy(_)) if limit < self.options.patience => break,
                 reclaimed => reclaimed?,
             };
@@ -70,9 +76,6 @@ impl Queue {
             if !reclaimed.any || !reclaimed.more {
                 break;
             }
-        }
-        if any {
-            self.ring();
         }
         Ok(any)
     }
@@ -97,7 +100,7 @@ impl Queue {
 
     /// Reclaims what processes that are gone held in this queue: the system has dropped the lock that showed their life.
     /// Returns whether anything came back.
-    pub(super) fn reclaim_from_dead(&self, tx: &dyn Tx) -> Result<bool> {
+    pub(super) fn reclaim_from_dead(&self, tx: &Change) -> Result<bool> {
         let session = self.session()?;
         *session.looked_for_dead_at.lock() = Some(Instant::now());
         let mut came_back = false;
@@ -121,7 +124,7 @@ impl Queue {
     }
 
     /// Claims whose lease ran out, less those that their live holder is about to renew; and whether there are such.
-    fn expired(&self, tx: &dyn Tx) -> Result<(Vec<Claimed>, bool)> {
+    fn expired(&self, tx: &Change) -> Result<(Vec<Claimed>, bool)> {
         let session = self.session()?;
         let lease_ms = self.settings().settings.lease_ms();
         tx.grant_lease(self.name(), lease_ms, GRANTED_AT_A_TIME)?;
@@ -151,7 +154,7 @@ impl Queue {
 
     /// Claims that a clock that went back would hold too long. Finding them means walking all claims, so it is not
     /// done for every one of them.
-    fn look_ahead(&self, tx: &dyn Tx) -> Result<Vec<Claimed>> {
+    fn look_ahead(&self, tx: &Change) -> Result<Vec<Claimed>> {
         let session = self.session()?;
         if !self.is_time_to_look_ahead(&session) {
             return Ok(Vec::new());

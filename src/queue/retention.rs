@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::run::{Change, Verb};
 use super::steps::AT_A_TIME;
 use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::model::{Now, Status};
-use crate::store::{Ended, Flush, Kept, Tx, Wait};
+use crate::store::{Ended, Kept, Wait};
 
 /// Rows looked at beside normal work.
 const BESIDE: i64 = 64;
@@ -63,7 +64,7 @@ impl Queue {
         // What was spared on a walk that is under way may be free by now.
         *session.walks.lock() = Walks::default();
         let mut kept = None;
-        self.in_steps_with(Flush::Normal, |tx| {
+        self.in_steps(Verb::Tend, |tx| {
             let step = self.tidy(tx)?;
             kept = kept.take().or(step.kept);
             Ok((0, step.goes_on && !is_enough()))
@@ -85,17 +86,17 @@ impl Queue {
     }
 
     fn tend_a_little(&self, session: &Session) -> Result<()> {
-        let tidy = |tx: &dyn Tx| Ok((self.tidy(tx)?.goes_on, tx.now().ms()));
+        let tidy = |tx: &Change| Ok((self.tidy(tx)?.goes_on, tx.now().ms()));
         // Nobody waits for this, so it waits for nobody.
         let wait = Wait::up_to(Duration::ZERO);
-        let (more, now) = session.store.write(Flush::Normal, &self.options.clock, wait, tidy)?;
+        let (more, now) = self.run_within(Verb::Tend, wait, tidy)?;
         // A step that found plenty is followed by the next one at once.
         session.tended_at.store(if more { i64::MIN } else { now }, Ordering::Relaxed);
         Ok(())
     }
 
     /// One step of everything that is tidied up.
-    fn tidy(&self, tx: &dyn Tx) -> Result<Step> {
+    fn tidy(&self, tx: &Change) -> Result<Step> {
         self.refresh_settings(tx)?;
         let current = self.settings();
         let settings = &current.settings;
@@ -126,14 +127,14 @@ impl Queue {
         })
     }
 
-    fn remove_older(&self, tx: &dyn Tx, walk: &mut Walk, status: Status, before: &str, most: i64) -> Result<Step> {
+    fn remove_older(&self, tx: &Change, walk: &mut Walk, status: Status, before: &str, most: i64) -> Result<Step> {
         let met = tx.ended(self.name(), status, Some(before), walk.after, most)?;
         self.go_on(tx, walk, &met, most)
     }
 
     /// A step on a walk: removes what it has met, but for items whose key is reserved or that foreign keys keep. A walk
     /// that does not go on begins anew.
-    fn go_on(&self, tx: &dyn Tx, walk: &mut Walk, met: &[Ended], most: i64) -> Result<Step> {
+    fn go_on(&self, tx: &Change, walk: &mut Walk, met: &[Ended], most: i64) -> Result<Step> {
         let free = met.iter().filter(|item| !item.is_reserved).map(|item| item.id).collect::<Vec<_>>();
         let (removed, kept) = self.remove(tx, &free)?;
         let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
@@ -148,7 +149,7 @@ impl Queue {
     }
 
     /// Removes items but for those that foreign keys of other tables refer to. Returns how many, and what was kept.
-    fn remove(&self, tx: &dyn Tx, ids: &[i64]) -> Result<(usize, Vec<Kept>)> {
+    fn remove(&self, tx: &Change, ids: &[i64]) -> Result<(usize, Vec<Kept>)> {
         let kept = tx.kept(self.name(), ids)?;
         let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
         let mut removed = 0;
@@ -160,7 +161,7 @@ impl Queue {
 
     /// A step towards as many done items as are to be kept; those that are passed over cost later ones no place. Those of
     /// which nobody wrote when they ended go first.
-    fn remove_surplus(&self, tx: &dyn Tx, timeless: &mut Walk, walk: &mut Walk, kept: i64) -> Result<Step> {
+    fn remove_surplus(&self, tx: &Change, timeless: &mut Walk, walk: &mut Walk, kept: i64) -> Result<Step> {
         let surplus = tx.counts(self.name())?.done - kept - timeless.spared - walk.spared;
         if surplus <= 0 {
             (*timeless, *walk) = (Walk::default(), Walk::default());
@@ -192,7 +193,7 @@ impl Queue {
         let before = Now(self.options.clock.now().ms().saturating_sub(age_ms)).text();
         let mut walk = Walk::default();
         let (mut is_over, mut kept) = (false, None);
-        let removed = self.in_steps(|tx| {
+        let removed = self.in_steps(Verb::Repair, |tx| {
             let mut removed = 0;
             if !is_over {
                 let step = self.remove_older(tx, &mut walk, status, &before, AT_A_TIME)?;
@@ -206,7 +207,7 @@ impl Queue {
     /// Removes all items of one status, a few at a time. Returns how many, and one of those that foreign keys have kept.
     pub fn purge(&self, status: Status) -> Result<(usize, Option<Kept>)> {
         let (mut after, mut kept) = (i64::MIN, None);
-        let removed = self.in_steps(|tx| {
+        let removed = self.in_steps(Verb::Repair, |tx| {
             // No index has the blocked rows, and none can pass over what is kept: then the whole table is walked through.
             let (removed, is_more) = if status == Status::Blocked || tx.has_references()? {
                 let Some(until) = tx.id_ahead(after, AT_A_TIME)? else { return Ok((0, false)) };

@@ -2,11 +2,11 @@
 
 use super::Queue;
 use super::put::prepared;
+use super::run::{Change, Verb};
 use crate::error::{Error, Result};
-use crate::model::{KeyName, LATEST_MS, NewItem, Now, Schedule};
+use crate::model::{Event, KeyName, LATEST_MS, NewItem, Now, Schedule};
 use crate::rules::name;
 use crate::rules::tick::Timing;
-use crate::store::Tx;
 
 /// A clock that goes back by less was only adjusted.
 const SMALL_STEP_MS: i64 = 3_600_000;
@@ -22,7 +22,7 @@ impl Queue {
         if let (Some(key), Some(made)) = (&mut item.key, &row.key) {
             key.name = KeyName::Given(made.clone());
         }
-        let schedule = self.write(|tx| {
+        self.run(Verb::Configure, |tx| {
             let known = tx.schedules(self.name())?.into_iter().find(|known| known.name == name);
             let next_at = match &known {
                 Some(known) if known.timing == timing => known.next_at,
@@ -32,10 +32,9 @@ impl Queue {
             let schedule =
                 Schedule { name: name.to_owned(), timing, next_at, last_at, last_id, item, checksum: row.checksum };
             tx.set_schedule(self.name(), &schedule, &row)?;
+            tx.tell(Event::Changed);
             Ok(schedule)
-        })?;
-        self.ring();
-        Ok(schedule)
+        })
     }
 
     pub fn schedules(&self) -> Result<Vec<Schedule>> {
@@ -44,11 +43,11 @@ impl Queue {
 
     /// Says whether there was one of that name.
     pub fn unschedule(&self, name: &str) -> Result<bool> {
-        self.write(|tx| tx.unschedule(self.name(), name))
+        self.run(Verb::Configure, |tx| tx.unschedule(self.name(), name))
     }
 
     /// Enqueues what is due, once however many ticks were missed; returns how many schedules ticked.
-    pub(super) fn tick(&self, tx: &dyn Tx) -> Result<usize> {
+    pub(super) fn tick(&self, tx: &Change) -> Result<usize> {
         let due = tx.schedules_due(self.name(), TICKS_AT_A_TIME)?;
         let count = due.len();
         for schedule in due {
@@ -72,7 +71,7 @@ impl Queue {
     }
 
     /// After the clock went back: a tick must not be further ahead than its timing says.
-    pub(super) fn bring_ticks_closer(&self, tx: &dyn Tx) -> Result<()> {
+    pub(super) fn bring_ticks_closer(&self, tx: &Change) -> Result<()> {
         for schedule in tx.schedules(self.name())? {
             if let Some(next_at) = closer(&schedule, tx.now()) {
                 tx.move_schedule(self.name(), &schedule.name, next_at)?;

@@ -1,9 +1,11 @@
 //! Settings of a queue: what is stored for all processes, and what holds for this object.
 
 use super::Queue;
+use super::run::{Change, Verb};
 use crate::error::{Error, Result};
+use crate::model::Event;
 use crate::rules::settings::{NAMES, Settings};
-use crate::store::{StoredSettings, Tx};
+use crate::store::StoredSettings;
 
 /// What holds for an object now, and what was stored when that was found out.
 #[derive(Default)]
@@ -36,7 +38,7 @@ impl Queue {
         match (given.group_limit, stored.group_limit) {
             // It is enforced in the file, so whoever gives one stores it; somebody else may have been first.
             (Some(wanted), None) if wanted != 1 => {
-                self.write(|tx| {
+                self.run(Verb::Configure, |tx| {
                     let group_limit = parse(&tx.settings(self.name())?)?.group_limit;
                     given.check_against(&Settings { group_limit, ..Settings::default() }, self.name())?;
                     self.store_group_limit(tx, Some(wanted))
@@ -63,13 +65,13 @@ impl Queue {
     }
 
     /// Takes over what another process has stored meanwhile, before anything is decided by it.
-    pub(super) fn refresh_settings(&self, tx: &dyn Tx) -> Result<()> {
+    pub(super) fn refresh_settings(&self, tx: &Change) -> Result<()> {
         self.take_over(tx.settings(self.name())?)
     }
 
     /// The same for the end of a claim: work that is done is recorded also beside settings that cannot be read, of which
     /// the next claim tells.
-    pub(super) fn refresh_settings_if_readable(&self, tx: &dyn Tx) -> Result<()> {
+    pub(super) fn refresh_settings_if_readable(&self, tx: &Change) -> Result<()> {
         match self.refresh_settings(tx) {
             Err(Error::Corrupt(_)) => Ok(()),
             outcome => outcome,
@@ -102,7 +104,7 @@ impl Queue {
                 return Err(Error::Invalid(format!("there is no setting '{name}' to configure; there are {known}")));
             }
         }
-        self.write(|tx| {
+        self.run(Verb::Configure, |tx| {
             let before = parse(&tx.settings(self.name())?)?;
             let mut stored = set.or(&before);
             for name in forgotten {
@@ -112,17 +114,17 @@ impl Queue {
             if stored.group_rate != before.group_rate {
                 self.review_holds(tx, stored.group_rate)?;
             }
+            // Those who wait may find that more is allowed now.
+            tx.tell(Event::Changed);
             self.store_group_limit(tx, stored.group_limit)
         })?;
         self.given.store(given.into());
         // What others have stored against an argument of this object is no reason to refuse: it is written by now.
         self.reread_settings()?;
-        // Those who wait may find that more is allowed now.
-        self.ring();
         Ok(())
     }
 
-    fn store_group_limit(&self, tx: &dyn Tx, limit: Option<u32>) -> Result<()> {
+    fn store_group_limit(&self, tx: &Change, limit: Option<u32>) -> Result<()> {
         let key = format!("group_limit:{}", self.name());
         if parse(&tx.settings(self.name())?)?.group_limit == limit {
             return Ok(());

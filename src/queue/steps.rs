@@ -3,34 +3,32 @@
 use std::time::Instant;
 
 use super::Queue;
+use super::run::{Change, Verb};
 use crate::error::{Error, Result};
-use crate::store::{Flush, Tx};
+use crate::model::Event;
 
 /// Items of one transaction.
 pub(super) const AT_A_TIME: i64 = 1_000;
 
 impl Queue {
     /// Runs a step until it says that nothing is left; returns how many items there were in all.
-    pub(super) fn in_steps(&self, step: impl FnMut(&dyn Tx) -> Result<(usize, bool)> + Send) -> Result<usize> {
-        self.in_steps_with(self.acknowledged(), step)
-    }
-
-    pub(super) fn in_steps_with(
+    pub(super) fn in_steps(
         &self,
-        flush: Flush,
-        mut step: impl FnMut(&dyn Tx) -> Result<(usize, bool)> + Send,
+        verb: Verb,
+        mut step: impl FnMut(&Change) -> Result<(usize, bool)> + Send,
     ) -> Result<usize> {
         let mut total = 0;
         loop {
             let mut began = Instant::now();
-            let stepped = self.transact(flush, |tx| {
+            let stepped = self.run(verb, |tx| {
                 began = Instant::now();
-                step(tx)
+                let (count, is_more) = step(tx)?;
+                if count > 0 {
+                    tx.tell(Event::Changed);
+                }
+                Ok((count, is_more))
             });
             let (count, is_more) = stepped.map_err(|error| after(total, error))?;
-            if count > 0 {
-                self.ring();
-            }
             total += count;
             if !is_more {
                 return Ok(total);

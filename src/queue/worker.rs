@@ -5,13 +5,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::Queue;
+use super::run::{Change, Verb};
 use crate::error::Result;
 use crate::heartbeat::Beat;
 use crate::model::Now;
 use crate::process;
 use crate::random;
 use crate::rules::lease::{self, DEFAULT_TTL_MS, Record};
-use crate::store::{Liveness, Renewal, Renews, Tx, View};
+use crate::store::{Liveness, Renewal, Renews, View};
 
 /// A lease in this object's hands: the worker lease, or a named lock.
 #[derive(Clone)]
@@ -57,7 +58,7 @@ impl Queue {
     pub fn acquire_worker_lease(&self, ttl_ms: i64) -> Result<bool> {
         let session = self.session()?;
         let hold = Hold::new(self, ttl_ms)?;
-        let acquired = self.write_lightly(|tx| {
+        let acquired = self.run(Verb::Lease, |tx| {
             // Whoever was on its way has arrived, or finds that somebody else has.
             tx.clear_setting(&self.announcement_key())?;
             self.take_lease(tx, &lease::key(self.name()), &hold)
@@ -72,7 +73,7 @@ impl Queue {
     pub fn announce_worker(&self, ttl_ms: i64) -> Result<Option<String>> {
         let name = format!("{:016x}{:016x}", random::number()?, random::number()?);
         let store = self.session()?.store.clone();
-        self.write_lightly(|tx| {
+        self.run(Verb::Lease, |tx| {
             let is_live = |stored: Option<String>| {
                 lease::live(stored.as_deref(), DEFAULT_TTL_MS, tx.now(), |holder| store.is_alive(holder)).is_some()
             };
@@ -90,7 +91,7 @@ impl Queue {
     /// lives, at most for this. Says whether the word still stood.
     pub fn confirm_worker(&self, name: &str, ttl_ms: i64) -> Result<bool> {
         let liveness = self.session()?.store.liveness();
-        self.write_lightly(|tx| {
+        self.run(Verb::Lease, |tx| {
             let key = self.announcement_key();
             let stands = tx.setting(&key)?.is_some_and(|stored| stored.contains(name));
             if stands {
@@ -103,7 +104,7 @@ impl Queue {
 
     /// Takes that word back. Says whether it still stood.
     pub fn withdraw_worker(&self, name: &str) -> Result<bool> {
-        self.write_lightly(|tx| {
+        self.run(Verb::Lease, |tx| {
             let key = self.announcement_key();
             let stands = tx.setting(&key)?.is_some_and(|stored| stored.contains(name));
             if stands { tx.clear_setting(&key) } else { Ok(false) }
@@ -117,14 +118,14 @@ impl Queue {
     /// Renews the lease if it is still this object's.
     pub fn refresh_worker_lease(&self) -> Result<bool> {
         let Some(hold) = self.worker_hold()? else { return Ok(false) };
-        self.write_lightly(|tx| renew(tx, &lease::key(self.name()), &hold))
+        self.run(Verb::Lease, |tx| renew(tx, &lease::key(self.name()), &hold))
     }
 
     /// Gives the lease back if it is still this object's.
     pub fn release_worker_lease(&self) -> Result<bool> {
         let session = self.session()?;
         let Some(hold) = self.worker_hold()? else { return Ok(false) };
-        let released = self.write_lightly(|tx| self.drop_worker_lease(tx, &hold))?;
+        let released = self.run(Verb::Lease, |tx| self.drop_worker_lease(tx, &hold))?;
         // Only now: a release that failed can be tried again.
         session.worker_lease.lock().take();
         Ok(released)
@@ -146,7 +147,7 @@ impl Queue {
     }
 
     /// Takes a lease if it is free, expired, unreadable or held by a process that is gone.
-    pub(super) fn take_lease(&self, tx: &dyn Tx, key: &str, hold: &Hold) -> Result<bool> {
+    pub(super) fn take_lease(&self, tx: &Change, key: &str, hold: &Hold) -> Result<bool> {
         let store = &self.session()?.store;
         let stored = tx.worker_lease(key)?;
         let holder = lease::live(stored.as_deref(), hold.ttl_ms, tx.now(), |holder| store.is_alive(holder));
@@ -167,7 +168,7 @@ impl Queue {
         Ok(self.session()?.worker_lease.lock().clone())
     }
 
-    pub(super) fn drop_worker_lease(&self, tx: &dyn Tx, hold: &Hold) -> Result<bool> {
+    pub(super) fn drop_worker_lease(&self, tx: &Change, hold: &Hold) -> Result<bool> {
         drop_lease(tx, &lease::key(self.name()), hold)
     }
 
@@ -188,12 +189,12 @@ impl Queue {
 }
 
 /// Whether the record carries our token. A lease that ran out but that nobody took is still ours.
-pub(super) fn is_ours(tx: &dyn Tx, key: &str, hold: &Hold) -> Result<bool> {
+pub(super) fn is_ours(tx: &Change, key: &str, hold: &Hold) -> Result<bool> {
     // The token is random and stands nowhere else, so there is no need to read the record.
     Ok(tx.worker_lease(key)?.is_some_and(|stored| stored.contains(&*hold.owner)))
 }
 
-pub(super) fn renew(tx: &dyn Tx, key: &str, hold: &Hold) -> Result<bool> {
+pub(super) fn renew(tx: &Change, key: &str, hold: &Hold) -> Result<bool> {
     let ours = is_ours(tx, key, hold)?;
     if ours {
         tx.set_worker_lease(key, &hold.record(tx.now()).render())?;
@@ -201,7 +202,7 @@ pub(super) fn renew(tx: &dyn Tx, key: &str, hold: &Hold) -> Result<bool> {
     Ok(ours)
 }
 
-pub(super) fn drop_lease(tx: &dyn Tx, key: &str, hold: &Hold) -> Result<bool> {
+pub(super) fn drop_lease(tx: &Change, key: &str, hold: &Hold) -> Result<bool> {
     let ours = is_ours(tx, key, hold)?;
     if ours {
         tx.clear_worker_lease(key)?;

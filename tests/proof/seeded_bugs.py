@@ -59,9 +59,9 @@ BUGS = [
     ),
     Bug(
         "NORMAL instead of FULL",
-        "src/queue/mod.rs",
-        "Durability::Full => Flush::Full,",
-        "Durability::Full => Flush::Normal,",
+        "src/queue/run.rs",
+        "Durability::Full if verb.is_acknowledged() => Flush::Full,",
+        "Durability::Full if verb.is_acknowledged() => Flush::Normal,",
         ("tests/proof/test_transactions.py",),
     ),
     Bug(

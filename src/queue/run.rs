@@ -1,0 +1,146 @@
+//! The one way into a transaction: the verb decides what a commit waits for and where a test may let it fail, and what the
+//! transaction has told is acted upon once it is committed.
+
+use std::cell::RefCell;
+use std::ops::Deref;
+
+use super::{Durability, Queue};
+use crate::error::Result;
+use crate::faults;
+use crate::model::Event;
+use crate::store::{Flush, Tx, View, Wait};
+
+/// Why a transaction is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Enqueue,
+    Claim,
+    Finish,
+    /// A step of a worker loop.
+    Step {
+        finishes: bool,
+        claims: bool,
+    },
+    /// People change items: bring back, copy, cancel, reschedule, remove.
+    Repair,
+    /// People change the queue: settings, schedules, pauses.
+    Configure,
+    Extend,
+    Progress,
+    /// Worker leases and named locks.
+    Lease,
+    /// Others learn that this process may claim.
+    Enter,
+    Reclaim,
+    Tend,
+}
+
+impl Verb {
+    /// Whether the caller may rely on the change after a power cut. The loss of any other only costs a redelivery.
+    fn is_acknowledged(self) -> bool {
+        match self {
+            Verb::Enqueue | Verb::Finish | Verb::Repair | Verb::Configure => true,
+            Verb::Step { finishes, .. } => finishes,
+            Verb::Claim | Verb::Extend | Verb::Progress | Verb::Lease | Verb::Enter | Verb::Reclaim | Verb::Tend => {
+                false
+            }
+        }
+    }
+
+    /// Where a test may let it fail before it has changed anything.
+    fn fault_points(self) -> &'static [faults::Verb] {
+        use faults::Verb as Fault;
+        match self {
+            Verb::Enqueue => &[Fault::Enqueue],
+            Verb::Claim | Verb::Step { finishes: false, claims: true } => &[Fault::Claim],
+            Verb::Finish | Verb::Step { finishes: true, claims: false } => &[Fault::Finish],
+            Verb::Step { finishes: true, claims: true } => &[Fault::Finish, Fault::Claim],
+            _ => &[],
+        }
+    }
+}
+
+/// A transaction under way, and what it will have changed.
+pub(super) struct Change<'a> {
+    tx: &'a dyn Tx,
+    events: RefCell<Vec<Event>>,
+}
+
+impl Change<'_> {
+    pub fn view(&self) -> &dyn View {
+        self.tx
+    }
+
+    /// Told once the transaction is committed, and never if it is not.
+    pub fn tell(&self, event: Event) {
+        let mut events = self.events.borrow_mut();
+        // Of many that say the same the first is enough.
+        if events.last() != Some(&event) {
+            events.push(event);
+        }
+    }
+}
+
+impl<'a> Deref for Change<'a> {
+    type Target = dyn Tx + 'a;
+
+    fn deref(&self) -> &Self::Target {
+        self.tx
+    }
+}
+
+impl Queue {
+    pub(super) fn run<T: Send>(&self, verb: Verb, work: impl FnOnce(&Change) -> Result<T> + Send) -> Result<T> {
+        self.run_within(verb, self.wait(), work)
+    }
+
+    /// The same with another patience for other writers.
+    pub(super) fn run_within<T: Send>(
+        &self,
+        verb: Verb,
+        wait: Wait,
+        work: impl FnOnce(&Change) -> Result<T> + Send,
+    ) -> Result<T> {
+        let session = self.session()?;
+        faults::before(verb.fault_points())?;
+        let (value, events) = session.store.write(self.flush(verb), &self.options.clock, wait, |tx| {
+            let change = Change { tx, events: RefCell::default() };
+            let value = work(&change)?;
+            Ok((value, change.events.into_inner()))
+        })?;
+        for event in &events {
+            self.act_upon(*event);
+        }
+        self.tell_warnings();
+        faults::after(&events)?;
+        Ok(value)
+    }
+
+    fn flush(&self, verb: Verb) -> Flush {
+        match self.options.durability {
+            Durability::Full if verb.is_acknowledged() => Flush::Full,
+            Durability::Full | Durability::Normal => Flush::Normal,
+        }
+    }
+
+    /// Wakes those of this process who wait for it; other processes hear of the commit itself.
+    fn act_upon(&self, event: Event) {
+        let Some(session) = &*self.session.load() else { return };
+        let bell = session.store.bell();
+        match event {
+            Event::Enqueued | Event::Returned | Event::Claimable => bell.ring_for_work(),
+            Event::Ended { id, frees_group } => {
+                bell.ring_for_ending(id);
+                if frees_group {
+                    bell.ring_for_work();
+                }
+            }
+            Event::Removed { id } => {
+                bell.ring_for_ending(id);
+                bell.ring_for_work();
+            }
+            Event::Changed => bell.ring(),
+            Event::Claimed => {}
+        }
+    }
+}
