@@ -6,11 +6,8 @@ mod connection;
 mod failure;
 mod filler;
 mod foreign;
-#[cfg(unix)]
-mod fork;
 mod health;
 mod joint;
-#[cfg_attr(not(unix), path = "locks_elsewhere.rs")]
 mod locks;
 #[cfg(unix)]
 mod log;
@@ -19,7 +16,6 @@ mod place;
 mod references;
 mod rows;
 mod schema;
-mod signs;
 mod turns;
 
 #[cfg(feature = "python")]
@@ -27,12 +23,11 @@ pub use connection::ring_all;
 pub use connection::{Database, Flush, Lent, Wait, has_queue};
 pub use foreign::Statement;
 pub use health::Health;
-pub use locks::SignOfLife;
 #[cfg(feature = "python")]
 pub use locks::{COMMIT_CHECK, FORK, LOCKS, install};
+pub use locks::{SignOfLife, keep_sign, tidy_signs};
 pub use place::Place;
 pub use references::Kept;
-pub use signs::{keep as keep_sign, tidy as tidy_signs};
 
 use once_cell::unsync::OnceCell;
 use references::References;

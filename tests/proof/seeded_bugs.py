@@ -73,14 +73,14 @@ BUGS = [
     ),
     Bug(
         "OFD locks off",
-        "src/sqlite/locks.rs",
+        "src/sqlite/locks/calls.rs",
         "let command = if !has_ofd || LOCKS.is_off() {",
         "let command = if has_ofd || LOCKS.is_off() {",
         ("tests/same_process/test_two_copies.py",),
     ),
     Bug(
         "shared memory inherited by children",
-        "src/sqlite/locks.rs",
+        "src/sqlite/locks/calls.rs",
         "unsafe { libc::madvise(mapping, length, libc::MADV_DONTFORK) }",
         "unsafe { libc::madvise(mapping, length, libc::MADV_NORMAL) }",
         ("tests/same_process/test_forks.py",),
@@ -139,14 +139,14 @@ BUGS = [
     ),
     Bug(
         "commits into a removed log acknowledged",
-        "src/sqlite/locks.rs",
+        "src/sqlite/locks/sharing.rs",
         "if current == Some(database) && ours.all(",
         "if true || ours.all(",
         ("tests/test_hardships.py", "tests/test_files.py"),
     ),
     Bug(
         "the dead not noticed",
-        "src/sqlite/locks.rs",
+        "src/sqlite/locks/liveness.rs",
         "conflicting_lock(file.lock_fd(), byte, 1).map_or(true, |lock| lock.is_some())",
         "conflicting_lock(file.lock_fd(), byte, 1).map_or(true, |lock| lock.is_some() || true)",
         ("tests/test_deaths.py",),

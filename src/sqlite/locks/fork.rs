@@ -11,8 +11,9 @@ use std::ffi::c_int;
 
 use rusqlite::ffi;
 
-use super::connection::OpenHold;
-use super::locks::{FORK, ForkHold};
+use super::super::connection::OpenHold;
+use super::protections::FORK;
+use super::registry::ForkHold;
 use crate::error::{Error, Result};
 use crate::process;
 

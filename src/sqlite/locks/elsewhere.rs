@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::signs::Kept;
+use super::kept_signs::Kept;
 use crate::error::Result;
 
 pub struct Measure;
@@ -87,7 +87,7 @@ pub struct Registry {
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { kept_signs: Vec::new() });
 
-pub(super) fn registry() -> MutexGuard<'static, Registry> {
+pub fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::locks::{self, SignOfLife};
+use super::{SignOfLife, registry};
 
 /// Each may keep a descriptor open; the oldest goes first.
 const MOST: usize = 64;
@@ -16,7 +16,7 @@ pub struct Kept {
 /// Keeps a sign for so long.
 pub fn keep(sign: Arc<SignOfLife>, time: Duration) {
     let until = Instant::now().checked_add(time);
-    let kept = &mut locks::registry().kept_signs;
+    let kept = &mut registry().kept_signs;
     match kept.iter_mut().find(|known| Arc::ptr_eq(&known.sign, &sign)) {
         Some(known) => known.until = known.until.max(until),
         None => kept.push(Kept { sign, until }),
@@ -27,7 +27,7 @@ pub fn keep(sign: Arc<SignOfLife>, time: Duration) {
 pub fn tidy() {
     let now = Instant::now();
     let mut gone = Vec::new();
-    let mut registry = locks::registry();
+    let mut registry = registry();
     let kept = &mut registry.kept_signs;
     let surplus = kept.len().saturating_sub(MOST);
     for (age, known) in std::mem::take(kept).into_iter().enumerate() {
