@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
-use super::place::Place;
-use super::{schema, statement};
+use super::{Place, schema, statement};
 use crate::error::{Error, Result};
 
 /// The schema this version writes.

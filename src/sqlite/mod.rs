@@ -1,35 +1,28 @@
 //! The store: bind, run, map rows; one short function per statement.
 
 mod backup;
-mod checkpoint;
-mod connection;
-mod failure;
-mod filler;
+mod file;
 mod foreign;
 mod health;
-mod joint;
 mod locks;
-#[cfg(unix)]
-mod log;
 mod migrate;
-mod place;
+mod padding;
 mod references;
 mod rows;
 mod schema;
-mod turns;
 
 #[cfg(feature = "python")]
-pub use connection::ring_all;
-pub use connection::{Database, Flush, Lent, Wait, has_queue};
+pub use file::ring_all;
+pub use file::{Database, Flush, Lent, Place, Wait, has_queue};
 pub use foreign::Statement;
 pub use health::Health;
 #[cfg(feature = "python")]
 pub use locks::{COMMIT_CHECK, FORK, LOCKS, install};
 pub use locks::{SignOfLife, keep_sign, tidy_signs};
-pub use place::Place;
 pub use references::Kept;
 
 use once_cell::unsync::OnceCell;
+use padding as filler;
 use references::References;
 use rows::{integer, read_claimed, read_counts, read_delivered, read_item, read_schedule, text};
 use rusqlite::types::{FromSql, Value as SqlValue};

@@ -66,7 +66,7 @@ BUGS = [
     ),
     Bug(
         "deferred BEGIN",
-        "src/sqlite/connection.rs",
+        "src/sqlite/file/writer.rs",
         '|| run(connection, "BEGIN IMMEDIATE")',
         '|| run(connection, "BEGIN")',
         ("tests/test_processes.py", "tests/proof/test_transactions.py"),
@@ -94,7 +94,7 @@ BUGS = [
     ),
     Bug(
         "now read before the wait for the lock",
-        "src/sqlite/connection.rs",
+        "src/sqlite/file/writer.rs",
         "        let mut work = Some(work);\n",
         "        let early = Clock::system();\n"
         "        early.set(Some(clock.now().ms()));\n"
@@ -132,7 +132,7 @@ BUGS = [
     ),
     Bug(
         "frames of the log dropped",
-        "src/sqlite/log.rs",
+        "src/sqlite/file/wal.rs",
         "return if send(fd, held, start) { length as isize } else { -1 };",
         "return if start > 0 || send(fd, held, start) { length as isize } else { -1 };",
         ("tests/contract/test_open.py",),

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use once_cell::sync::OnceCell;
 use rusqlite::ffi;
 
-use super::super::log;
+use super::super::file::wal;
 use super::fork;
 use super::identity::look_at;
 use super::protections::{FORK, LOCKS, USED};
@@ -50,11 +50,11 @@ fn replace_system_calls() -> Result<()> {
             (c"stat", stat as *const c_void),
             (c"mmap", mmap as *const c_void),
             // SQLite uses one name or the other, depending on how it was compiled.
-            (c"pwrite", log::write as *const c_void),
-            (c"pwrite64", log::write as *const c_void),
-            (c"pread", log::read as *const c_void),
-            (c"pread64", log::read as *const c_void),
-            (c"ftruncate", log::truncate as *const c_void),
+            (c"pwrite", wal::write as *const c_void),
+            (c"pwrite64", wal::write as *const c_void),
+            (c"pread", wal::read as *const c_void),
+            (c"pread64", wal::read as *const c_void),
+            (c"ftruncate", wal::truncate as *const c_void),
         ];
         for (name, call) in replacements {
             let call = std::mem::transmute::<*const c_void, ffi::sqlite3_syscall_ptr>(call);

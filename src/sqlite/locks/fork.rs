@@ -11,7 +11,7 @@ use std::ffi::c_int;
 
 use rusqlite::ffi;
 
-use super::super::connection::OpenHold;
+use super::super::file::OpenHold;
 use super::protections::FORK;
 use super::registry::ForkHold;
 use crate::error::{Error, Result};

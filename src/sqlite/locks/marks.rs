@@ -13,7 +13,7 @@ use crate::process;
 /// The bytes by which writers take turns, below the first sign of life.
 const MARKS: i64 = SIGN_OF_LIFE - 2;
 
-/// A byte that one process holds to tell the other writers something; see [`super::turns`]. A process has one writer for a
+/// A byte that one process holds to tell the other writers something; see `file/turns.rs`. A process has one writer for a
 /// file, so it does not meet itself there.
 pub struct MarkGuard {
     inode: Inode,

@@ -11,7 +11,7 @@
 //! | `open` | parked descriptors are handed out again | otherwise they would pile up |
 //! | `fstat`, `stat` | the device number is salted with a count of forks | a child must build its bookkeeping anew ([`fork`]) |
 //! | `mmap` | the mapping is not inherited by children | it would keep a dead parent's locks alive |
-//! | `pwrite`, `pread`, `ftruncate` | the frames of one commit are written to the log at once | see [`super::log`] |
+//! | `pwrite`, `pread`, `ftruncate` | the frames of one commit are written to the log at once | see [`super::file::wal`] |
 //!
 //! Looking whether anybody else has a file open and then closing it would be a race. So the look is taken while we hold
 //! SQLite's PENDING byte: a newcomer may open the file meanwhile, but it gets no lock on it before we are done, and so it

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use once_cell::sync::Lazy;
 
-use super::super::log::Logs;
+use super::super::file::wal::Logs;
 use super::identity::{Inode, inode_of, is_read_write, look, look_at, look_at_bytes};
 use super::kept_signs::Kept;
 use super::protections::LOCKS;

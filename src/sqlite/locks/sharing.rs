@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::super::log;
+use super::super::file::wal;
 use super::identity::{Inode, inode_at};
 use super::protections::{COMMIT_CHECK, LOCKS};
 use super::registry::{registry, with_suffix};
@@ -63,7 +63,7 @@ fn replaced() -> Error {
 
 /// Makes sure that what a log seems to hold is on the disk.
 pub fn write_log_again(log: &Path) -> Result<()> {
-    log::write_again(log).map_err(|error| Error::Io(format!("the log cannot be written again: {error}")))
+    wal::write_again(log).map_err(|error| Error::Io(format!("the log cannot be written again: {error}")))
 }
 
 /// Whether our locks on a file belong to the open file, so that another copy of SQLite in the process cannot drop them.

@@ -6,10 +6,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Weak};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::connection::Flush;
+use super::open::WAL_BYTES_KEPT;
+use super::{Database, Flush};
 use crate::error::{Error, Result};
 use crate::process::{Background, BackgroundThread};
 use crate::sync::{Mutex, wait};
@@ -132,6 +134,25 @@ impl Folding {
     /// Whether there was such an error since the last question.
     pub fn has_failed(&self) -> bool {
         self.has_failed.swap(false, Ordering::SeqCst)
+    }
+}
+
+impl Database {
+    /// Folds the log back as far as readers allow, without waiting for anybody. One that has grown too long is cut: by
+    /// itself it would be only when the next commits come.
+    pub fn checkpoint(&self) -> Result<()> {
+        let Some(writer) = self.writer.take(Duration::ZERO) else { return Ok(()) };
+        if let (Some(log), Some(connection)) = (self.log_path(), &writer.connection) {
+            let is_long = std::fs::metadata(log).is_ok_and(|file| file.len() > WAL_BYTES_KEPT.unsigned_abs());
+            let how = if is_long { "PRAGMA wal_checkpoint(TRUNCATE)" } else { "PRAGMA wal_checkpoint(PASSIVE)" };
+            // While the thread folds, SQLite would call the log busy and leave it as it is.
+            let _alone = self.folding.pause();
+            writer.patience.set(Duration::ZERO);
+            let folded = connection.query_row(how, [], |_| Ok(())).map_err(Error::from);
+            self.folding.note(&folded);
+            folded?;
+        }
+        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::locks;
+use super::super::locks;
 
 const HEADER: usize = 24;
 /// Of a frame's header: the size of the database after the commit; zero when the frame does not commit.

@@ -43,7 +43,7 @@ fn is_out_of_descriptors() -> bool {
 
 impl Error {
     /// Says which file a storage error is about.
-    pub(super) fn about(self, path: &Path) -> Self {
+    pub(in crate::sqlite) fn about(self, path: &Path) -> Self {
         self.retold(|text| format!("{}: {text}", path.display()))
     }
 }

@@ -11,7 +11,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::locks::{Mark, MarkGuard};
+use super::super::locks::{Mark, MarkGuard};
 use crate::error::{Error, Result};
 
 /// A writer is steady that has come back so often sooner than this after its last transaction.
@@ -239,7 +239,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use super::super::locks::set_mark;
+    use super::super::super::locks::set_mark;
     use super::*;
     use crate::{NewItem, Options, Queue};
 

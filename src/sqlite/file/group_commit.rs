@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::Connection;
 
-use super::Tx;
-use super::connection::{Flush, run};
+use super::super::Tx;
+use super::Flush;
+use super::writer::run;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::sync::Mutex;

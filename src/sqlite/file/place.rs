@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::locks;
+use super::super::locks;
 use crate::error::{Error, Result};
 
 /// Where a database lives.
