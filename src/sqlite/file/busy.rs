@@ -1,4 +1,4 @@
-//! What a call that waits for the write lock tells: which process or connection keeps it waiting, and what to do.
+//! The wording of busy errors and warnings: which process or connection has the write lock, and what to do.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,14 @@ use super::super::locks::{self, Holder, Kind, Obstacle};
 use super::{Database, Place, Wait};
 use crate::error::Error;
 
-/// A call that has waited so long for another connection of its own process warns: it may well wait for its own caller.
+/// A call that has waited this long for another connection of its own process warns: its own caller may hold the lock.
 const WARN_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) fn busy(place: &Place, limit: Duration) -> Error {
     Error::Busy(format!("waited {limit:?} for the write lock, and nothing was changed: {}", why_busy(place)))
 }
 
-/// What keeps us waiting, as far as the system tells.
+/// Explains what holds the lock, as far as the system tells.
 fn why_busy(place: &Place) -> String {
     let obstacle = match place {
         Place::File(path) => locks::obstacle(path),
@@ -55,7 +55,7 @@ fn why_busy(place: &Place) -> String {
 }
 
 impl Database {
-    /// Warns once if the call has waited long for another connection of its own process: perhaps for its own caller.
+    /// Warns once if the call has waited long for another connection of its own process, which may be its own caller's.
     pub(super) fn warn_of_own_transaction(&self, wait: Wait, started: Instant, has_warned: &mut bool) {
         if !*has_warned && started.elapsed() >= WARN_AFTER && self.is_held_up_by_this_process() {
             *has_warned = true;
@@ -65,7 +65,7 @@ impl Database {
         }
     }
 
-    /// Whether a connection of this process that is not ours has an open write transaction.
+    /// Returns whether a connection of this process that is not ours has an open write transaction.
     pub fn is_held_up_by_this_process(&self) -> bool {
         let Place::File(path) = &self.place else { return false };
         let own = Obstacle { holder: Holder::ThisProcess, kind: Kind::Writes };

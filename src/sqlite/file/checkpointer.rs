@@ -1,8 +1,8 @@
-//! Folding the log back into the database, beside the callers' way.
+//! Checkpoints: a background thread copies the WAL back into the database, so that callers do not wait for it.
 //!
-//! SQLite by itself lets the commit that makes the log long do it, and that caller waits for two syncs. Here a native thread
-//! does it on a connection of its own. While others write it cannot get to the end of the log, so a log that has become
-//! long in spite of it is folded by the writer after all: little is left to do then, and the log starts anew.
+//! By default SQLite checkpoints in the commit that makes the WAL long, and that caller waits for two syncs. Here a native
+//! thread does it on its own connection. While other connections write, it cannot reach the end of the WAL. A WAL that has
+//! become long in spite of it is therefore checkpointed by the writer: little is left to copy then, and the WAL restarts.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Weak};
@@ -16,34 +16,34 @@ use crate::error::{Error, Result};
 use crate::process::{Background, BackgroundThread};
 use crate::sync::{Mutex, wait};
 
-/// When the log is folded, in pages.
-struct Lengths {
-    /// The thread is asked each time the log has grown by so much.
-    step: i32,
-    /// From here on the writer does it.
-    most: i32,
+/// WAL lengths at which a checkpoint runs, in pages.
+struct Thresholds {
+    /// The thread is asked each time the WAL has grown by this much.
+    thread: i32,
+    /// At this length the writer does it.
+    writer: i32,
 }
 
-/// A short log is written over and over in the same place, which a sync has less to do for (20 % of a put); without syncs
-/// a longer one saves more.
-const SYNCED: Lengths = Lengths { step: 500, most: 1_000 };
-const UNSYNCED: Lengths = Lengths { step: 1_000, most: 4_000 };
+/// A short WAL is overwritten in the same place, which makes a sync cheaper (20 % of an enqueue). Without syncs a longer
+/// one saves more.
+const SYNCED: Thresholds = Thresholds { thread: 500, writer: 1_000 };
+const UNSYNCED: Thresholds = Thresholds { thread: 1_000, writer: 4_000 };
 
-/// The log of one database.
-pub struct Folding {
-    /// Of the log, after the last commit of ours.
+/// Checkpoints the WAL of one database.
+pub struct Checkpointer {
+    /// Length of the WAL after our last commit.
     pages: AtomicI32,
-    /// What the thread was asked for last.
+    /// Length of the WAL when the thread was asked last.
     asked_at: AtomicI32,
     is_asked: AtomicBool,
     connection: Mutex<Option<Connection>>,
     open: Box<dyn Fn() -> Result<Connection> + Send + Sync>,
-    is_over: AtomicBool,
-    /// A sync may have failed unseen by the writer.
+    is_closed: AtomicBool,
+    /// A sync may have failed without the writer having seen it.
     has_failed: AtomicBool,
 }
 
-impl Folding {
+impl Checkpointer {
     pub fn new(open: impl Fn() -> Result<Connection> + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             pages: AtomicI32::new(0),
@@ -51,129 +51,129 @@ impl Folding {
             is_asked: AtomicBool::new(false),
             connection: Mutex::default(),
             open: Box::new(open),
-            is_over: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
         })
     }
 
-    /// Lets the writer say how long the log is, instead of folding it in its commits.
+    /// Makes each commit of the writer report the length of the WAL, instead of checkpointing it.
     pub fn watch(self: &Arc<Self>, writer: &mut Connection) -> Result<()> {
-        let folding = self.clone();
+        let checkpointer = self.clone();
         writer.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages| {
-            folding.pages.store(pages, Ordering::Relaxed);
+            checkpointer.pages.store(pages, Ordering::Relaxed);
             Ok(())
         }))?;
         Ok(())
     }
 
-    /// After a commit: asks the thread, or folds the log here if that was not enough.
+    /// After a commit: asks the thread for a checkpoint, or runs one here if the thread did not keep up.
     pub fn after_commit(self: &Arc<Self>, writer: &Connection, flush: Flush) {
-        let Lengths { step, most } = if flush == Flush::Full { SYNCED } else { UNSYNCED };
+        let Thresholds { thread, writer: longest } = if flush == Flush::Full { SYNCED } else { UNSYNCED };
         let pages = self.pages.load(Ordering::Relaxed);
-        if pages < step {
+        if pages < thread {
             self.asked_at.store(0, Ordering::Relaxed);
             return;
         }
-        if pages >= most {
-            // What was committed stays committed; a log that could not be folded is tried again at the next commit.
-            let _ = self.fold(writer);
+        if pages >= longest {
+            // An error does not concern the commit, which is done. The next commit tries again.
+            let _ = self.run_checkpoint(writer);
             self.asked_at.store(0, Ordering::Relaxed);
-        } else if pages - self.asked_at.load(Ordering::Relaxed) >= step && !self.is_asked.swap(true, Ordering::SeqCst) {
+        } else if pages - self.asked_at.load(Ordering::Relaxed) >= thread && !self.is_asked.swap(true, Ordering::SeqCst)
+        {
             self.asked_at.store(pages, Ordering::Relaxed);
             if ask(self).is_err() {
-                let _ = self.fold(writer);
+                let _ = self.run_checkpoint(writer);
                 self.is_asked.store(false, Ordering::SeqCst);
             }
         }
     }
 
-    /// Keeps the thread from folding until what this returns is dropped.
+    /// Keeps the thread from checkpointing until the returned guard is dropped.
     pub fn pause(&self) -> impl Drop + '_ {
         let mut connection = self.connection.lock();
         connection.take();
         connection
     }
 
-    /// Ends the thread's part in this database: it must not be the one that closes it.
-    pub fn end(&self) {
-        self.is_over.store(true, Ordering::SeqCst);
+    /// Closes the thread's connection: the thread must not be the last to close the database.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
         self.connection.lock().take();
     }
 
     fn run(&self) {
         let mut connection = self.connection.lock();
         self.is_asked.store(false, Ordering::SeqCst);
-        if self.is_over.load(Ordering::SeqCst) {
+        if self.is_closed.load(Ordering::SeqCst) {
             return;
         }
         if connection.is_none() {
-            // The writer folds the log if nobody else can.
+            // If it cannot be opened, the writer runs the checkpoint.
             *connection = (self.open)().ok();
         }
         if let Some(open) = &*connection
-            && self.fold(open).is_err()
+            && self.run_checkpoint(open).is_err()
         {
             connection.take();
         }
     }
 
-    fn fold(&self, connection: &Connection) -> Result<()> {
-        let folded = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(Error::from);
-        self.note(&folded);
-        folded
+    fn run_checkpoint(&self, connection: &Connection) -> Result<()> {
+        let result = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(Error::from);
+        self.note_failure(&result);
+        result
     }
 
-    /// Remembers an I/O error: the system tells a descriptor only once that a sync has failed, so the writer may never
-    /// hear of it.
-    pub fn note<T>(&self, folded: &Result<T>) {
-        if let Err(Error::Io(_)) = folded {
+    /// Remembers an I/O error. The system reports a failed sync to a descriptor only once, so the writer may never see it.
+    pub fn note_failure<T>(&self, result: &Result<T>) {
+        if let Err(Error::Io(_)) = result {
             self.has_failed.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Whether there was such an error since the last question.
-    pub fn has_failed(&self) -> bool {
+    /// Returns whether such an error was remembered since the last call.
+    pub fn take_failure(&self) -> bool {
         self.has_failed.swap(false, Ordering::SeqCst)
     }
 }
 
 impl Database {
-    /// Folds the log back as far as readers allow, without waiting for anybody. One that has grown too long is cut: by
-    /// itself it would be only when the next commits come.
+    /// Checkpoints as far as readers allow, without waiting for any connection. A WAL that has grown too long is truncated:
+    /// SQLite would truncate it only at a later commit.
     pub fn checkpoint(&self) -> Result<()> {
         let Some(writer) = self.writer.take(Duration::ZERO) else { return Ok(()) };
-        if let (Some(log), Some(connection)) = (self.log_path(), &writer.connection) {
-            let is_long = std::fs::metadata(log).is_ok_and(|file| file.len() > WAL_BYTES_KEPT.unsigned_abs());
+        if let (Some(wal), Some(connection)) = (self.log_path(), &writer.connection) {
+            let is_long = std::fs::metadata(wal).is_ok_and(|file| file.len() > WAL_BYTES_KEPT.unsigned_abs());
             let how = if is_long { "PRAGMA wal_checkpoint(TRUNCATE)" } else { "PRAGMA wal_checkpoint(PASSIVE)" };
-            // While the thread folds, SQLite would call the log busy and leave it as it is.
-            let _alone = self.folding.pause();
+            // While the thread runs a checkpoint, SQLite would report the WAL as busy and do nothing.
+            let _alone = self.checkpointer.pause();
             writer.patience.set(Duration::ZERO);
-            let folded = connection.query_row(how, [], |_| Ok(())).map_err(Error::from);
-            self.folding.note(&folded);
-            folded?;
+            let result = connection.query_row(how, [], |_| Ok(())).map_err(Error::from);
+            self.checkpointer.note_failure(&result);
+            result?;
         }
         Ok(())
     }
 }
 
-/// The thread that folds the logs of this process.
+/// The thread that runs the checkpoints of this process.
 #[derive(Default)]
-struct Keeper {
-    waiting: Mutex<Vec<Weak<Folding>>>,
+struct CheckpointThread {
+    waiting: Mutex<Vec<Weak<Checkpointer>>>,
     asked: Condvar,
 }
 
-static KEEPER: BackgroundThread<Keeper> = BackgroundThread::new();
+static THREAD: BackgroundThread<CheckpointThread> = BackgroundThread::new();
 
-fn ask(folding: &Arc<Folding>) -> Result<()> {
-    if let Some(keeper) = KEEPER.get()?.here() {
-        keeper.waiting.lock().push(Arc::downgrade(folding));
-        keeper.asked.notify_one();
+fn ask(checkpointer: &Arc<Checkpointer>) -> Result<()> {
+    if let Some(thread) = THREAD.get()?.here() {
+        thread.waiting.lock().push(Arc::downgrade(checkpointer));
+        thread.asked.notify_one();
     }
     Ok(())
 }
 
-impl Background for Keeper {
+impl Background for CheckpointThread {
     const THREAD_NAME: &'static str = "membox-queue-log";
 
     fn run(&self) {
@@ -181,10 +181,10 @@ impl Background for Keeper {
         loop {
             match waiting.pop() {
                 None => waiting = wait(&self.asked, waiting, None),
-                Some(folding) => {
+                Some(checkpointer) => {
                     drop(waiting);
-                    if let Some(folding) = folding.upgrade() {
-                        folding.run();
+                    if let Some(checkpointer) = checkpointer.upgrade() {
+                        checkpointer.run();
                     }
                     waiting = self.waiting.lock();
                 }

@@ -1,4 +1,4 @@
-//! Which file a path led to when it was opened, and whether it still does.
+//! Identity of an open file: whether its path still leads to it.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::super::locks;
 use super::{Database, Place};
 use crate::error::{Error, Result};
 
-/// Which file a path led to when it was opened.
+/// Device and inode of the file that a path led to when it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity(pub(super) u64, pub(super) u64);
 
@@ -24,7 +24,7 @@ impl Identity {
 }
 
 impl Database {
-    /// Whether the path still leads to the file that was opened.
+    /// Returns whether the path still leads to the file that was opened.
     pub(super) fn is_current(&self) -> bool {
         match &self.place {
             Place::Memory(_) => true,
@@ -32,7 +32,7 @@ impl Database {
         }
     }
 
-    /// Whoever waits for a file that was removed or replaced would wait for ever.
+    /// Fails if the file was removed or replaced: a call that waits for it would wait forever.
     pub fn check_is_there(&self) -> Result<()> {
         if self.is_current() {
             return Ok(());
@@ -42,7 +42,7 @@ impl Database {
         Err(self.about(Error::Io(text.into())))
     }
 
-    /// What went to a file or a log that nobody will read is not acknowledged.
+    /// Fails if the database or its WAL was removed or replaced: such a commit is not acknowledged.
     pub(super) fn check_files(&self) -> Result<()> {
         match &self.place {
             Place::File(path) => locks::check_files(path, self.identity.0, self.identity.1),

@@ -1,4 +1,4 @@
-//! How this process shows others that it lives, and learns whether they do.
+//! Liveness: how this process shows others that it lives, and finds out whether they do.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,7 +7,7 @@ use super::super::locks::SignOfLife;
 use super::{Database, Place};
 
 impl Database {
-    /// What shows other processes that this one lives.
+    /// The lock by which other processes see that this one lives. `None` in memory, and where the system has no such locks.
     pub fn sign_of_life(&self) -> Option<Arc<SignOfLife>> {
         if let Place::Memory(_) = &self.place {
             return None;
@@ -21,17 +21,17 @@ impl Database {
         given
     }
 
-    /// A sign that ends with its last owner, before the process does.
+    /// A second one, which ends with its last owner, before the process does.
     pub fn new_sign(&self) -> Option<Arc<SignOfLife>> {
         if let Place::Memory(_) = &self.place {
             return None;
         }
-        // Six bytes in SQLite's format, whatever is drawn.
+        // Every number drawn takes six bytes in SQLite's record format.
         let number = (1 << 40) + (getrandom::u64().ok()? >> 24) as i64;
         SignOfLife::give(self.identity.0, self.identity.1, number).map(Arc::new)
     }
 
-    /// Whether the process with this number lives, as far as can be told.
+    /// Returns whether the process with this number lives. If that is unknown, it counts as alive.
     pub fn is_alive(&self, holder: i64) -> bool {
         match &self.place {
             Place::Memory(_) => true,
@@ -39,7 +39,7 @@ impl Database {
         }
     }
 
-    /// Shows other processes that the heartbeat waits for another writer, or has done so.
+    /// Shows other processes whether this one's heartbeat waits for the write lock.
     pub fn show_wait_to_renew(&self, waits: bool) {
         if self.waits_to_renew.swap(waits, Ordering::SeqCst) != waits
             && let Some(sign) = self.sign_of_life()
@@ -48,11 +48,12 @@ impl Database {
         }
     }
 
+    /// Returns whether this process's heartbeat waits for the write lock.
     pub fn waits_to_renew_here(&self) -> bool {
         self.waits_to_renew.load(Ordering::SeqCst)
     }
 
-    /// Whether the process with this number waits to renew what it holds.
+    /// Returns whether the process with this number waits to renew its claims.
     pub fn waits_to_renew(&self, holder: i64) -> bool {
         match &self.place {
             Place::Memory(_) => false,

@@ -1,4 +1,5 @@
-//! One SQLite file as this process has it open: its writer, its readers, its WAL, and how all calls share them.
+//! One SQLite file as this process has it open: one writer, some readers and one checkpointer, shared by all queues of the
+//! file. `Database` is defined here; each file of this folder adds the functions of its duty.
 
 mod busy;
 mod checkpointer;
@@ -10,6 +11,7 @@ mod liveness;
 mod open;
 mod place;
 mod readers;
+mod recovery;
 mod registry;
 mod turns;
 #[cfg(unix)]
@@ -17,7 +19,7 @@ pub mod wal;
 mod writer;
 
 #[cfg(unix)]
-pub use registry::OpenHold;
+pub use registry::OpenDatabasesGuard;
 #[cfg(feature = "python")]
 pub use registry::ring_all;
 pub use {
@@ -32,8 +34,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use self::checkpointer::Folding;
-use self::group_commit::Joint;
+use self::checkpointer::Checkpointer;
+use self::group_commit::GroupCommit;
 use self::identity::Identity;
 use self::readers::Readers;
 use self::writer::Writer;
@@ -51,11 +53,11 @@ pub struct Database {
     writer: ManuallyDrop<Seat<Writer>>,
     readers: ManuallyDrop<Mutex<Readers>>,
     bell: Bell,
-    folding: Arc<Folding>,
-    joint: Joint,
-    /// The heartbeat could not renew what this process holds, and tries again.
+    checkpointer: Arc<Checkpointer>,
+    group_commit: GroupCommit,
+    /// The heartbeat could not renew the claims of this process, and tries again.
     waits_to_renew: AtomicBool,
-    /// `Some(None)` where a dead process cannot be told from a silent one.
+    /// `Some(None)` where the system cannot tell whether a process lives.
     sign: Mutex<Option<Option<Arc<SignOfLife>>>>,
     shape: migrate::Shape,
     mended: Vec<String>,
@@ -66,14 +68,14 @@ pub struct Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // A child must not close what its parent has open: closing would write, and act on the parent's locks.
+        // A forked child must not close its parent's connections: closing writes, and acts on the parent's locks.
         if self.generation != process::generation() {
             return;
         }
-        self.folding.end();
-        // First, so that the file is really closed after its last connection.
+        self.checkpointer.close();
+        // Before the sweep below, which closes no file that still carries a sign of life.
         self.sign.lock().take();
-        // SAFETY: dropped once, here. The writer goes last, so that it folds the WAL back.
+        // SAFETY: dropped once, here. The writer goes last, so that its close checkpoints the WAL.
         unsafe {
             ManuallyDrop::drop(&mut self.readers);
             ManuallyDrop::drop(&mut self.writer);
@@ -84,26 +86,27 @@ impl Drop for Database {
 
 impl Database {
     #[cfg(test)]
-    pub(super) fn joint(&self) -> &Joint {
-        &self.joint
+    pub(super) fn group_commit(&self) -> &GroupCommit {
+        &self.group_commit
     }
 
     pub fn bell(&self) -> &Bell {
         &self.bell
     }
 
-    /// The file that commits are written to; `None` in memory.
+    /// The WAL; `None` in memory.
     pub fn log_path(&self) -> Option<PathBuf> {
         match &self.place {
             Place::Memory(_) => None,
             Place::File(path) => {
-                let mut log = path.clone().into_os_string();
-                log.push("-wal");
-                Some(log.into())
+                let mut wal = path.clone().into_os_string();
+                wal.push("-wal");
+                Some(wal.into())
             }
         }
     }
 
+    /// Returns whether it was opened by this process, not by the parent of a fork.
     pub fn is_of_this_process(&self) -> bool {
         self.generation == process::generation()
     }
@@ -116,7 +119,7 @@ impl Database {
         &self.references
     }
 
-    /// What was missing or altered in the file when it was opened, and was made anew.
+    /// Schema objects that were missing or altered when the file was opened, and were recreated.
     pub(super) fn mended(&self) -> &[String] {
         &self.mended
     }
@@ -125,6 +128,7 @@ impl Database {
         &self.place
     }
 
+    /// Adds the path of the file to an error's text.
     pub(super) fn about(&self, error: Error) -> Error {
         match &self.place {
             Place::Memory(_) => error,

@@ -1,26 +1,26 @@
-//! Connections that read beside the writer: lent, taken back, kept open for the next call.
+//! Readers: connections beside the writer, lent to calls and kept open for the next one.
 
 use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-use super::open::{Making, connect};
+use super::open::{OpenMode, connect};
 use super::writer::Patience;
 use super::{Database, Place};
 use crate::error::Result;
 
-/// Readers kept open beside the writer; more are opened when needed and closed after use.
+/// Idle readers kept open; more are opened when needed and closed after use.
 const IDLE_READERS: usize = 4;
 
 #[derive(Default)]
 pub(super) struct Readers {
     pub(super) idle: Vec<Connection>,
-    /// Rises when all connections are given up: one that was in use then is not put back.
+    /// Rises when all connections are discarded: a reader that was lent before then is not kept.
     pub(super) epoch: u64,
 }
 
-/// A connection in somebody's hands.
+/// A reader while a call uses it.
 pub struct Lent {
     connection: Connection,
     epoch: u64,
@@ -35,7 +35,7 @@ impl Lent {
 }
 
 impl Database {
-    /// Runs `look` on a connection beside the writer; it sees everything committed before the call.
+    /// Runs `look` on a reader; it sees everything committed before the call.
     pub fn read<T>(&self, look: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         if let Place::Memory(_) = self.place {
             let writer = self.writer.take(Duration::MAX).expect("a wait without end ends with the writer");
@@ -47,7 +47,7 @@ impl Database {
         Ok(value)
     }
 
-    /// A connection beside the writer for somebody who watches; `None` in memory, where nobody else writes.
+    /// Lends a reader to a watcher; `None` in memory, where no other process writes.
     pub fn lend(&self) -> Result<Option<Lent>> {
         match &self.place {
             Place::Memory(_) => Ok(None),
@@ -67,21 +67,21 @@ impl Database {
     pub fn take_back(&self, lent: Lent) {
         let mut readers = self.readers.lock();
         if readers.epoch != lent.epoch {
-            abandon(lent.connection);
+            close_without_checkpoint(lent.connection);
         } else if readers.idle.len() < IDLE_READERS {
             readers.idle.push(lent.connection);
         }
     }
 
     fn reader(&self) -> Result<Connection> {
-        let reader = connect(&self.place, Making::Existing, &Patience::new(Duration::from_secs(30)))?;
+        let reader = connect(&self.place, OpenMode::ExistingOnly, &Patience::new(Duration::from_secs(30)))?;
         reader.execute_batch("PRAGMA query_only = ON")?;
         Ok(reader)
     }
 }
 
-/// Closes a connection without the checkpoint that could write what it only believes.
-pub(super) fn abandon(connection: Connection) {
-    // Only makes the close gentler; the connection is dropped either way.
+/// Closes a connection whose page cache is unreliable: a checkpoint could write wrong pages.
+pub(super) fn close_without_checkpoint(connection: Connection) {
+    // The connection is closed either way.
     let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
 }

@@ -1,4 +1,4 @@
-//! The databases that this process has open, one of each file.
+//! The open databases of this process, one per file.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,31 +17,31 @@ use crate::sync::Mutex;
 type Registry = HashMap<PathBuf, Weak<Database>>;
 static OPEN: Lazy<Mutex<Registry>> = Lazy::new(Mutex::default);
 
-/// Wakes everybody who waits in this process: time was changed, or it is time to leave.
+/// Wakes every waiting call of this process: the clock was changed, or the interpreter exits.
 #[cfg(feature = "python")]
 pub fn ring_all() {
     let open = OPEN.lock().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
     open.iter().for_each(|database| database.bell().ring());
 }
 
-/// The open databases, held over a fork.
+/// The registry, locked during a fork.
 #[cfg(unix)]
-pub struct OpenHold(MutexGuard<'static, Registry>);
+pub struct OpenDatabasesGuard(MutexGuard<'static, Registry>);
 
 #[cfg(unix)]
-impl OpenHold {
+impl OpenDatabasesGuard {
     pub fn take() -> Self {
         Self(OPEN.lock())
     }
 
-    /// In the child none of them is open.
-    pub fn leave_parents_databases(&mut self) {
+    /// In the child: its parent's databases are not open here, and must not be closed.
+    pub fn forget_parents_databases(&mut self) {
         std::mem::forget(std::mem::take(&mut *self.0));
     }
 }
 
 impl Database {
-    /// Opens a file, or joins this process's open one.
+    /// Opens a file, or returns this process's open database of it.
     pub fn open(place: Place, patience: Duration) -> Result<Arc<Self>> {
         let Place::File(path) = &place else {
             return Ok(Arc::new(Self::create(place, patience)?));
@@ -52,7 +52,7 @@ impl Database {
         let created = Self::create(place.clone(), patience).inspect_err(|_| locks::sweep());
         let database = Arc::new(created.map_err(|error| error.about(path))?);
         let mut open = OPEN.lock();
-        // Another thread may have opened it meanwhile: one writer per file, so the second one goes.
+        // Another thread may have opened it meanwhile. There is one writer per file, so this one is dropped.
         if let Some(first) = open.get(path).and_then(Weak::upgrade).filter(|first| first.is_current()) {
             drop(open);
             return Ok(first);
@@ -63,7 +63,7 @@ impl Database {
     }
 }
 
-/// This process's open database of that path, if the path still leads to the same file.
+/// Returns this process's open database of a path, if the path still leads to the same file.
 fn find(path: &Path) -> Option<Arc<Database>> {
     let known = OPEN.lock().get(path)?.upgrade();
     known.filter(|database| database.is_current())

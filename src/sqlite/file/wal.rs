@@ -147,8 +147,8 @@ pub unsafe extern "C" fn truncate(fd: c_int, length: libc::off_t) -> c_int {
 
 /// Writes a log over itself, and syncs it. After a sync that failed the system takes pages for written that are not, and
 /// the next sync passes over them.
-pub fn write_again(log: &Path) -> std::io::Result<()> {
-    let file = match File::options().read(true).write(true).open(log) {
+pub fn rewrite(path: &Path) -> std::io::Result<()> {
+    let file = match File::options().read(true).write(true).open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };

@@ -11,7 +11,7 @@ use std::ffi::c_int;
 
 use rusqlite::ffi;
 
-use super::super::file::OpenHold;
+use super::super::file::OpenDatabasesGuard;
 use super::protections::FORK;
 use super::registry::ForkHold;
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ pub fn install() -> Result<()> {
 
 /// What the forking thread holds from `before` to `in_parent` or `in_child`.
 struct Holds {
-    open: OpenHold,
+    open: OpenDatabasesGuard,
     files: ForkHold,
 }
 
@@ -56,7 +56,7 @@ extern "C" fn before() {
     if FORK.is_off() {
         return;
     }
-    let open = OpenHold::take();
+    let open = OpenDatabasesGuard::take();
     for mutex in MUTEXES {
         // SAFETY: static mutexes exist once SQLite is initialised, and it is.
         unsafe { ffi::sqlite3_mutex_enter(ffi::sqlite3_mutex_alloc(mutex)) };
@@ -79,7 +79,7 @@ extern "C" fn in_child() {
     process::begin_generation();
     drop(files);
     leave_mutexes();
-    open.leave_parents_databases();
+    open.forget_parents_databases();
 }
 
 fn take() -> Option<Holds> {

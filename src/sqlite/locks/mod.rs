@@ -62,7 +62,7 @@ pub use {
     marks::{Mark, MarkGuard},
     obstacle::{Holder, Kind, Obstacle, obstacle},
     registry::is_reserved,
-    sharing::{check_file, check_files, check_shareable, has_own_locks, write_log_again},
+    sharing::{check_file, check_files, check_shareable, has_own_locks, rewrite_wal},
     sweep::sweep,
 };
 #[cfg(unix)]

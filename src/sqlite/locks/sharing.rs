@@ -61,9 +61,9 @@ fn replaced() -> Error {
     )
 }
 
-/// Makes sure that what a log seems to hold is on the disk.
-pub fn write_log_again(log: &Path) -> Result<()> {
-    wal::write_again(log).map_err(|error| Error::Io(format!("the log cannot be written again: {error}")))
+/// Makes sure that the contents of a WAL are on the disk.
+pub fn rewrite_wal(path: &Path) -> Result<()> {
+    wal::rewrite(path).map_err(|error| Error::Io(format!("the log cannot be written again: {error}")))
 }
 
 /// Whether our locks on a file belong to the open file, so that another copy of SQLite in the process cannot drop them.
