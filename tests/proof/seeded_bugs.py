@@ -133,8 +133,8 @@ BUGS = [
     Bug(
         "frames of the log dropped",
         "src/sqlite/file/wal.rs",
-        "return if send(fd, held, start) { length as isize } else { -1 };",
-        "return if start > 0 || send(fd, held, start) { length as isize } else { -1 };",
+        "return if write_all(fd, frames, start) { length as isize } else { -1 };",
+        "return if start > 0 || write_all(fd, frames, start) { length as isize } else { -1 };",
         ("tests/contract/test_open.py",),
     ),
     Bug(

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use once_cell::sync::Lazy;
 
-use super::super::file::wal::Logs;
+use super::super::file::wal::WalBuffers;
 use super::identity::{Inode, inode_of, is_read_write, look, look_at, look_at_bytes};
 use super::kept_signs::Kept;
 use super::protections::LOCKS;
@@ -73,7 +73,7 @@ pub struct Registry {
     inodes: HashMap<c_int, Inode>,
     /// Usually one inode a name; more when a file was replaced while we had it open.
     pub(super) names: HashMap<PathBuf, Vec<Inode>>,
-    pub(in crate::sqlite) logs: Logs,
+    pub(in crate::sqlite) wals: WalBuffers,
     /// Signs of claims whose items were dropped.
     pub(super) kept_signs: Vec<Kept>,
     /// Parked since the last sweep.
@@ -118,7 +118,7 @@ impl Registry {
         file.descriptors.push(Descriptor { fd, parked: false });
         self.inodes.insert(fd, found.inode);
         if name.to_bytes().ends_with(b"-wal") {
-            self.logs.enter(fd);
+            self.wals.add(fd);
         }
     }
 
@@ -148,15 +148,15 @@ impl Registry {
     /// When the write lock is given up, what its holder wrote to the log and did not commit is dropped.
     pub(super) fn drop_rolled_back(&mut self, fd: c_int, lock: &libc::flock) {
         let covers = lock.l_start <= WAL_WRITE_BYTE && (lock.l_len == 0 || WAL_WRITE_BYTE < lock.l_start + lock.l_len);
-        if !covers || !self.logs.hold_anything() {
+        if !covers || !self.wals.hold_frames() {
             return;
         }
         let Some(file) = self.inodes.get(&fd).and_then(|inode| self.files.get(inode)) else { return };
         let Some(database) = file.path.as_os_str().as_bytes().strip_suffix(b"-shm") else { return };
-        let log = with_suffix(Path::new(std::ffi::OsStr::from_bytes(database)), "-wal");
-        let fds = self.named(&log).flat_map(|(_, file)| file.descriptors.iter().map(|descriptor| descriptor.fd));
+        let wal = with_suffix(Path::new(std::ffi::OsStr::from_bytes(database)), "-wal");
+        let fds = self.named(&wal).flat_map(|(_, file)| file.descriptors.iter().map(|descriptor| descriptor.fd));
         let fds = fds.collect::<Vec<_>>();
-        self.logs.drop_unfinished(fds.into_iter());
+        self.wals.discard_uncommitted(fds.into_iter());
     }
 
     /// A parked descriptor is as good as a new one: SQLite reads and writes at given offsets only.
@@ -183,7 +183,7 @@ impl Registry {
     }
 
     pub(super) fn close(&mut self, fd: c_int) -> c_int {
-        self.logs.leave(fd);
+        self.wals.remove(fd);
         let Some(inode) = self.inodes.get(&fd).copied() else {
             // SAFETY: a descriptor SQLite opened and we do not keep.
             return unsafe { libc::close(fd) };
