@@ -37,9 +37,7 @@ impl Database {
     pub fn health(&self, queue: &str, now: Now, lease_ms: i64, thorough: bool) -> Result<Health> {
         let (own_locks, writer) = match self.place() {
             Place::Memory(_) => (true, None),
-            Place::File(path) => {
-                (locks::has_own_locks(path), locks::obstacle(path).and_then(|obstacle| name(&obstacle)))
-            }
+            Place::File(path) => (locks::has_own_locks(path), locks::blocking_lock(path).and_then(|lock| name(&lock))),
         };
         let wal_bytes = self.log_path().and_then(|log| std::fs::metadata(log).ok()).map_or(0, |file| file.len());
         self.read(|connection| {
@@ -126,13 +124,13 @@ fn number(connection: &Connection, pragma: &str) -> Result<i64> {
     Ok(connection.query_row(pragma, [], |row| row.get(0))?)
 }
 
-fn name(obstacle: &locks::Obstacle) -> Option<String> {
-    if obstacle.kind == locks::Kind::Reads {
+fn name(lock: &locks::BlockingLock) -> Option<String> {
+    if lock.kind == locks::LockKind::Reads {
         return None;
     }
-    Some(match obstacle.holder {
-        locks::Holder::ThisProcess => "this process".into(),
-        locks::Holder::Process(pid) => format!("process {pid}"),
-        locks::Holder::Unknown => "another process".into(),
+    Some(match lock.holder {
+        locks::LockHolder::ThisProcess => "this process".into(),
+        locks::LockHolder::Process(pid) => format!("process {pid}"),
+        locks::LockHolder::Unknown => "another process".into(),
     })
 }

@@ -56,7 +56,8 @@ fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
     // Another process may have been first.
     let found = version(&tx)?;
     check_table(&tx)?;
-    // Without a version there is nothing of ours, or what was left when tables were dropped: then it is made whole below.
+    // Without a version there is nothing of ours, or what was left when tables were dropped: then it is made whole
+    // below.
     let has_lost_version = found == 0 && schema::has_remains(&tx)?;
     if has_lost_version {
         tx.execute_batch(include_str!("migrations/0002_leave.sql"))?;

@@ -1,5 +1,5 @@
-//! Foreign keys by which tables of the user refer to items. Our connections do not enforce them, so that a delete of ours
-//! neither cascades nor fails half-way; instead, what is referred to is not deleted.
+//! Foreign keys by which tables of the user refer to items. Our connections do not enforce them, so that a delete of
+//! ours neither cascades nor fails half-way; instead, what is referred to is not deleted.
 
 use std::sync::Arc;
 

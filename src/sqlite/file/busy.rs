@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::locks::{self, Holder, Kind, Obstacle};
+use super::super::locks::{self, BlockingLock, LockHolder, LockKind};
 use super::{Database, Place, Wait};
 use crate::error::Error;
 
@@ -15,36 +15,36 @@ pub(super) fn busy(place: &Place, limit: Duration) -> Error {
 
 /// Explains what holds the lock, as far as the system tells.
 fn why_busy(place: &Place) -> String {
-    let obstacle = match place {
-        Place::File(path) => locks::obstacle(path),
+    let lock = match place {
+        Place::File(path) => locks::blocking_lock(path),
         Place::Memory(_) => None,
     };
-    match obstacle {
-        None | Some(Obstacle { holder: Holder::Unknown, kind: Kind::Writes }) => {
+    match lock {
+        None | Some(BlockingLock { holder: LockHolder::Unknown, kind: LockKind::Writes }) => {
             "another connection or thread has an open transaction; if it is yours, commit it or roll it back before \
              calling the queue"
                 .to_owned()
         }
-        Some(Obstacle { holder, kind }) => {
-            let is_here = holder == Holder::ThisProcess;
+        Some(BlockingLock { holder, kind }) => {
+            let is_here = holder == LockHolder::ThisProcess;
             let who = match holder {
-                Holder::ThisProcess => {
+                LockHolder::ThisProcess => {
                     "another connection of this very process (your own sqlite3, SQLAlchemy, …)".into()
                 }
-                Holder::Process(pid) => format!("process {pid}"),
-                Holder::Unknown => "another connection".into(),
+                LockHolder::Process(pid) => format!("process {pid}"),
+                LockHolder::Unknown => "another connection".into(),
             };
             let what = match kind {
-                Kind::Writes if is_here => {
+                LockKind::Writes if is_here => {
                     "has an open write transaction; commit it or roll it back before calling the queue, which would \
                      otherwise wait for you"
                 }
-                Kind::Writes => "has an open write transaction",
-                Kind::Reads => {
+                LockKind::Writes => "has an open write transaction",
+                LockKind::Reads => {
                     "reads the file, which is not in WAL mode yet and can be switched to it only while no other \
                      connection reads; finish its cursor or transaction, and open the queue again"
                 }
-                Kind::Excludes => {
+                LockKind::Excludes => {
                     "keeps the file for itself alone (PRAGMA locking_mode=EXCLUSIVE, or an exclusive transaction); close \
                      it, or let it use the normal locking mode"
                 }
@@ -68,7 +68,7 @@ impl Database {
     /// Returns whether a connection of this process that is not ours has an open write transaction.
     pub fn is_held_up_by_this_process(&self) -> bool {
         let Place::File(path) = &self.place else { return false };
-        let own = Obstacle { holder: Holder::ThisProcess, kind: Kind::Writes };
-        locks::obstacle(path) == Some(own)
+        let own = BlockingLock { holder: LockHolder::ThisProcess, kind: LockKind::Writes };
+        locks::blocking_lock(path) == Some(own)
     }
 }

@@ -1,8 +1,9 @@
 //! Checkpoints: a background thread copies the WAL back into the database, so that callers do not wait for it.
 //!
-//! By default SQLite checkpoints in the commit that makes the WAL long, and that caller waits for two syncs. Here a native
-//! thread does it on its own connection. While other connections write, it cannot reach the end of the WAL. A WAL that has
-//! become long in spite of it is therefore checkpointed by the writer: little is left to copy then, and the WAL restarts.
+//! By default SQLite checkpoints in the commit that makes the WAL long, and that caller waits for two syncs. Here a
+//! native thread does it on its own connection. While other connections write, it cannot reach the end of the WAL. A
+//! WAL that has become long in spite of it is therefore checkpointed by the writer: little is left to copy then, and
+//! the WAL restarts.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Weak};
@@ -24,8 +25,8 @@ struct Thresholds {
     writer: i32,
 }
 
-/// A short WAL is overwritten in the same place, which makes a sync cheaper (20 % of an enqueue). Without syncs a longer
-/// one saves more.
+/// A short WAL is overwritten in the same place, which makes a sync cheaper (20 % of an enqueue). Without syncs a
+/// longer one saves more.
 const SYNCED: Thresholds = Thresholds { thread: 500, writer: 1_000 };
 const UNSYNCED: Thresholds = Thresholds { thread: 1_000, writer: 4_000 };
 
@@ -124,7 +125,8 @@ impl Checkpointer {
         result
     }
 
-    /// Remembers an I/O error. The system reports a failed sync to a descriptor only once, so the writer may never see it.
+    /// Remembers an I/O error. The system reports a failed sync to a descriptor only once, so the writer may never see
+    /// it.
     pub fn note_failure<T>(&self, result: &Result<T>) {
         if let Err(Error::Io(_)) = result {
             self.has_failed.store(true, Ordering::SeqCst);
@@ -138,8 +140,8 @@ impl Checkpointer {
 }
 
 impl Database {
-    /// Checkpoints as far as readers allow, without waiting for any connection. A WAL that has grown too long is truncated:
-    /// SQLite would truncate it only at a later commit.
+    /// Checkpoints as far as readers allow, without waiting for any connection. A WAL that has grown too long is
+    /// truncated: SQLite would truncate it only at a later commit.
     pub fn checkpoint(&self) -> Result<()> {
         let Some(writer) = self.writer.take(Duration::ZERO) else { return Ok(()) };
         if let (Some(wal), Some(connection)) = (self.log_path(), &writer.connection) {

@@ -10,9 +10,9 @@ use crate::error::{Error, Result};
 const TRUNCATE_PAUSE: Duration = Duration::from_millis(10);
 
 impl Database {
-    /// Rewrites the file without its free pages, and truncates the WAL. A reader can keep the WAL from being truncated and
-    /// the file from shrinking. The call waits for such a reader without holding a lock; after `wait.limit` it leaves the
-    /// rest to later checkpoints.
+    /// Rewrites the file without its free pages, and truncates the WAL. A reader can keep the WAL from being truncated
+    /// and the file from shrinking. The call waits for such a reader without holding a lock; after `wait.limit` it
+    /// leaves the rest to later checkpoints.
     pub fn compact(&self, wait: Wait) -> Result<()> {
         let started = Instant::now();
         self.vacuum(wait).map_err(|error| self.about(error))?;
@@ -36,8 +36,8 @@ impl Database {
         })
     }
 
-    /// Returns whether the WAL is empty now. The passive checkpoint copies most of it before the write lock is taken, so
-    /// that the lock is held briefly; no reader is waited for while it is held.
+    /// Returns whether the WAL is empty now. The passive checkpoint copies most of it before the write lock is taken,
+    /// so that the lock is held briefly; no reader is waited for while it is held.
     fn try_to_truncate_wal(&self) -> Result<bool> {
         let Some(writer) = self.writer.take(Duration::ZERO) else { return Ok(false) };
         let Some(connection) = &writer.connection else { return Ok(false) };

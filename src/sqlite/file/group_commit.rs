@@ -17,7 +17,8 @@ use crate::sync::Mutex;
 /// At most this many offers share one transaction.
 const MOST_SHARING: usize = 64;
 
-/// What a thread wants done in a transaction. The value it makes is stored by the work itself, in the thread's own memory.
+/// What a thread wants done in a transaction. The value it makes is stored by the work itself, in the thread's own
+/// memory.
 pub type Work<'a> = dyn FnMut(&Tx) -> Result<()> + Send + 'a;
 
 /// Work that waits for a leader to run it.
@@ -30,7 +31,8 @@ pub struct Offer {
     is_done: AtomicBool,
 }
 
-// SAFETY: the work is `Send`, and used by one thread at a time: by the leader that took the offer, while the owner waits.
+// SAFETY: the work is `Send`, and used by one thread at a time: by the leader that took the offer, while the owner
+// waits.
 unsafe impl Send for Offer {}
 unsafe impl Sync for Offer {}
 
@@ -134,8 +136,8 @@ impl GroupCommit {
         let error_of = |is_meant: fn(&Error) -> bool| {
             answers.iter().find_map(|answer| answer.as_ref().err().filter(|error| is_meant(error)).cloned())
         };
-        // After an I/O error the connection's page cache is unreliable. After some errors SQLite has rolled back the whole
-        // transaction, including the work that did not cause them.
+        // After an I/O error the connection's page cache is unreliable. After some errors SQLite has rolled back the
+        // whole transaction, including the work that did not cause them.
         let broken = error_of(|error| matches!(error, Error::Io(_)));
         let gone = connection.is_autocommit().then(|| error_of(|_| true).unwrap_or_else(lost_transaction));
         let is_broken = broken.is_some();

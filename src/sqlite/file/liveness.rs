@@ -7,7 +7,8 @@ use super::super::locks::SignOfLife;
 use super::{Database, Place};
 
 impl Database {
-    /// The lock by which other processes see that this one lives. `None` in memory, and where the system has no such locks.
+    /// The lock by which other processes see that this one lives. `None` in memory, and where the system has no such
+    /// locks.
     pub fn sign_of_life(&self) -> Option<Arc<SignOfLife>> {
         if let Place::Memory(_) = &self.place {
             return None;

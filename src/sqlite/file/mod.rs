@@ -1,5 +1,5 @@
-//! One SQLite file as this process has it open: one writer, some readers and one checkpointer, shared by all queues of the
-//! file. `Database` is defined here; each file of this folder adds the functions of its duty.
+//! One SQLite file as this process has it open: one writer, some readers and one checkpointer, shared by all queues of
+//! the file. `Database` is defined here; each file of this folder adds the functions of its duty.
 
 mod busy;
 mod checkpointer;

@@ -89,8 +89,8 @@ pub(super) fn open(
     Ok((connection, prepared))
 }
 
-/// Whether a missing file is created. Only the first open of a queue creates one: a file that vanished under an open queue
-/// is an error, not an empty queue.
+/// Whether a missing file is created. Only the first open of a queue creates one: a file that vanished under an open
+/// queue is an error, not an empty queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenMode {
     CreateIfMissing,
@@ -160,8 +160,8 @@ pub(super) fn connect(place: &Place, mode: OpenMode, patience: &Patience) -> Res
     Ok(connection)
 }
 
-/// Refuses a WAL whose database is missing or empty: SQLite would treat the database as new and delete the WAL. The WAL is
-/// checked first: another process may be creating both right now, and it creates the database before its WAL.
+/// Refuses a WAL whose database is missing or empty: SQLite would treat the database as new and delete the WAL. The WAL
+/// is checked first: another process may be creating both right now, and it creates the database before its WAL.
 fn check_wal_has_database(path: &Path, mode: OpenMode) -> Result<()> {
     let mut wal = path.to_owned().into_os_string();
     wal.push("-wal");

@@ -27,13 +27,15 @@ impl Database {
         Ok(())
     }
 
-    /// Writes the WAL over itself and syncs it. After an I/O error it may have a gap that only the page cache hides: the
-    /// system counts pages as written although their sync failed. A commit acknowledged later must not lie behind a gap.
+    /// Writes the WAL over itself and syncs it. After an I/O error it may have a gap that only the page cache hides:
+    /// the system counts pages as written although their sync failed. A commit acknowledged later must not lie behind a
+    /// gap.
     ///
-    /// This is sufficient; the WAL need not restart, which a reader could prevent forever. A power cut leaves the database as
-    /// of the WAL's last restart, which synced it, plus any of the pages checkpointed since. SQLite's recovery takes all of
-    /// those pages from the WAL, which is complete. Frames that the failed call wrote after the last commit are overwritten
-    /// by the next one. A checkpoint whose sync failed does not count as done, and is repeated.
+    /// This is sufficient; the WAL need not restart, which a reader could prevent forever. A power cut leaves the
+    /// database as of the WAL's last restart, which synced it, plus any of the pages checkpointed since. SQLite's
+    /// recovery takes all of those pages from the WAL, which is complete. Frames that the failed call wrote after the
+    /// last commit are overwritten by the next one. A checkpoint whose sync failed does not count as done, and is
+    /// repeated.
     fn rewrite_wal(&self, connection: &Connection) -> Result<()> {
         let Some(wal) = self.log_path() else { return Ok(()) };
         run(connection, "BEGIN IMMEDIATE")?;
@@ -42,8 +44,8 @@ impl Database {
         locks::rewrite_wal(&wal)
     }
 
-    /// Closes all connections; the next call opens fresh ones. After an I/O error the page cache and the disk may differ, and
-    /// a WAL that was replaced belongs to no file.
+    /// Closes all connections; the next call opens fresh ones. After an I/O error the page cache and the disk may
+    /// differ, and a WAL that was replaced belongs to no file.
     pub(super) fn discard_connections(&self, writer: &mut Writer) {
         if let Place::File(_) = self.place {
             let mut readers = self.readers.lock();

@@ -1,8 +1,9 @@
 //! Fairness at the write lock: which process yields to which.
 //!
-//! SQLite's write lock has no queue. A process that writes without a pause finds it free whenever it comes back; one that
-//! writes now and then has to hit the instant in between, and may wait for a hundred milliseconds. Each change of writer
-//! is dear, because the next writer reads changed pages anew. So writers tell each other, by locks on bytes of the file:
+//! SQLite's write lock has no queue. A process that writes without a pause finds it free whenever it comes back; one
+//! that writes now and then has to hit the instant in between, and may wait for a hundred milliseconds. Each change of
+//! writer is dear, because the next writer reads changed pages anew. So writers tell each other, by locks on bytes of
+//! the file:
 //!
 //! | writer | tells that it waits | and the steady writer that comes back to the lock |
 //! |---|---|---|
@@ -27,8 +28,8 @@ const STEADY_PATIENCE: Duration = Duration::from_millis(5);
 const LOOK_EVERY: Duration = Duration::from_micros(300);
 /// How long it yields to an occasional writer. A process that tells for longer that it waits was perhaps stopped.
 const LONGEST_YIELD: Duration = Duration::from_millis(20);
-/// How long it yields to a steady one, which hears of it sooner. Another may tell that it waits as soon as that one has the
-/// lock, so that the mark says nothing then.
+/// How long it yields to a steady one, which hears of it sooner. Another may tell that it waits as soon as that one has
+/// the lock, so that the mark says nothing then.
 const YIELD_TO_STEADY: Duration = Duration::from_millis(2);
 /// How long the marks of others are disregarded when two yields in a row were in vain; longer after each further one.
 const DISREGARD: Duration = Duration::from_millis(50);
@@ -54,8 +55,8 @@ pub struct Turns {
     looked_at: Option<Instant>,
     disregards_until: Option<Instant>,
     yields_in_vain: u32,
-    /// An occasional writer keeps it until its transaction has ended: a steady one that meets it knows that the lock will
-    /// soon be free again.
+    /// An occasional writer keeps it until its transaction has ended: a steady one that meets it knows that the lock
+    /// will soon be free again.
     waits: Option<MarkGuard>,
 }
 

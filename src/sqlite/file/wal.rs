@@ -1,9 +1,10 @@
 //! WAL writes: all frames of a commit in one system call, instead of two calls per page.
 //!
-//! SQLite writes each frame of the WAL as a header and a page. No reader can use a frame before the frame that commits, so
-//! frames are buffered and written together with that one. A commit is acknowledged only after that write has returned.
-//! Frames still buffered when the write lock is released belong to a transaction that was rolled back, and are discarded. A
-//! read or truncation of the WAL through the same descriptor first writes the buffered frames, so it sees them.
+//! SQLite writes each frame of the WAL as a header and a page. No reader can use a frame before the frame that commits,
+//! so frames are buffered and written together with that one. A commit is acknowledged only after that write has
+//! returned. Frames still buffered when the write lock is released belong to a transaction that was rolled back, and
+//! are discarded. A read or truncation of the WAL through the same descriptor first writes the buffered frames, so it
+//! sees them.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -146,8 +147,8 @@ pub unsafe extern "C" fn truncate(fd: c_int, length: libc::off_t) -> c_int {
     unsafe { libc::ftruncate(fd, length) }
 }
 
-/// Writes a WAL over itself, and syncs it. After a failed sync the system counts pages as written that are not, and the next
-/// sync would skip them.
+/// Writes a WAL over itself, and syncs it. After a failed sync the system counts pages as written that are not, and the
+/// next sync would skip them.
 pub fn rewrite(path: &Path) -> std::io::Result<()> {
     let file = match File::options().read(true).write(true).open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),

@@ -170,8 +170,9 @@ impl Database {
         outcome
     }
 
-    /// Waits for the writer and for the write lock, in slices. Between two slices neither is held, other threads get their
-    /// turn, and the wait can be interrupted. The thread that has the writer may run this call's work with its own.
+    /// Waits for the writer and for the write lock, in slices. Between two slices neither is held, other threads get
+    /// their turn, and the wait can be interrupted. The thread that has the writer may run this call's work with its
+    /// own.
     fn begin(&self, flush: Flush, clock: &Clock, wait: Wait, work: &mut Work<'_>) -> Result<Begun<'_>> {
         let started = Instant::now();
         if let Some(writer) = self.writer.take(Duration::ZERO) {

@@ -1,4 +1,4 @@
-//! The system calls that replace those of SQLite's unix VFS.
+//! The replaced system calls of SQLite's unix VFS.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::Ordering;
@@ -8,22 +8,22 @@ use rusqlite::ffi;
 
 use super::super::file::wal;
 use super::fork;
-use super::identity::look_at;
+use super::identity::describe_path;
 use super::protections::{FORK, LOCKS, USED};
 use super::record_locks::{SIGN_OF_LIFE, ofd};
 use super::registry::{Role, as_path, prepare, registry, role};
 use crate::error::{Error, Result};
 use crate::process;
 
-/// How often the system is asked to give up a lock; it refuses only when it is out of memory.
+/// Tries to release a lock; the system refuses only when it is out of memory.
 const UNLOCK_TRIES: u32 = 10;
 /// Lower descriptors are the standard streams: a stray print must never reach a database.
 const FIRST_USABLE: c_int = 3;
 
 static INSTALLED: OnceCell<()> = OnceCell::new();
 
-/// Replaces the system calls, once, before the first open of this process; when the Python module is loaded, so that no
-/// fork can come in between.
+/// Replaces the system calls once, before the first open of this process. The Python module calls it when it is loaded,
+/// so that no fork comes in between.
 pub fn install() -> Result<()> {
     INSTALLED.get_or_try_init(|| {
         prepare();
@@ -67,11 +67,12 @@ fn replace_system_calls() -> Result<()> {
     Ok(())
 }
 
-/// SQLite calls it with variable arguments. Where these travel like fixed ones a plain function will do.
+/// SQLite calls it as a variadic function. On most platforms variadic arguments are passed like fixed ones, so that a
+/// plain function is enough.
 #[cfg(not(target_vendor = "apple"))]
 const FCNTL: unsafe extern "C" fn(c_int, c_int, *mut c_void) -> c_int = fcntl;
 
-/// On Apple's processors they do not: `fcntl_apple.c` takes them and calls `membox_queue_fcntl`. Untested.
+/// On Apple's processors they are not: `fcntl_apple.c` reads them and calls `membox_queue_fcntl`. Untested.
 #[cfg(target_vendor = "apple")]
 const FCNTL: unsafe extern "C" fn(c_int, c_int, ...) -> c_int = {
     unsafe extern "C" {
@@ -88,7 +89,7 @@ unsafe extern "C" fn membox_queue_fcntl(fd: c_int, command: c_int, argument: *mu
 
 /// Record locks go to the inode's lock descriptor, as open-file-description locks; everything else passes.
 unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
-    let command_of_ours = match command {
+    let ofd_command = match command {
         libc::F_SETLK => ofd::SETLK,
         libc::F_SETLKW => ofd::SETLKW,
         libc::F_GETLK => ofd::GETLK,
@@ -100,7 +101,7 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> 
         // SAFETY: for these commands SQLite passes a `struct flock`.
         let lock = unsafe { &*argument.cast::<libc::flock>() };
         if lock.l_type == libc::F_UNLCK as libc::c_short {
-            registry.drop_rolled_back(fd, lock);
+            registry.discard_rolled_back(fd, lock);
         }
         registry.lock_target(fd)
     };
@@ -112,27 +113,28 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> 
             command
         } else {
             lock.l_pid = 0;
-            // SQLite unlocks a whole file by an open end; a sign of life is not its to take away.
+            // SQLite unlocks a whole file by a range without an end. That must not release signs of life.
             if unlocks && lock.l_start == 0 && lock.l_len == 0 {
                 lock.l_len = SIGN_OF_LIFE;
             }
-            command_of_ours
+            ofd_command
         };
-        // SQLite does not look whether a lock was really given up, and would never come back to it.
+        // SQLite does not check whether an unlock succeeded, and would never repeat it.
         let tries = if unlocks { UNLOCK_TRIES } else { 1 };
         (0..tries).map(|_| libc::fcntl(lock_fd, command, argument)).find(|code| *code == 0).unwrap_or(-1)
     }
 }
 
-/// Hands out a parked descriptor of the same file, or opens one and enters it.
+/// Hands out a parked descriptor of the same file, or opens one and registers it.
 unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_int {
     // SAFETY: SQLite passes a NUL-terminated path.
     let name = unsafe { CStr::from_ptr(path) };
     USED.store(true, Ordering::Relaxed);
-    // SQLite falls back to reading alone when it may not write. We refuse such files; and what is not opened need not
-    // be closed, which could cost somebody a lock.
+    // SQLite falls back to read-only when it may not write. Such files are refused later; refusing the open here avoids
+    // a close, which could drop the locks of another copy.
     let reads_only = flags & libc::O_ACCMODE == libc::O_RDONLY;
-    if reads_only && role(as_path(name)) == Role::Database && look_at(name).is_some_and(|found| found.is_regular) {
+    if reads_only && role(as_path(name)) == Role::Database && describe_path(name).is_some_and(|found| found.is_regular)
+    {
         set_errno(libc::EACCES);
         return -1;
     }
@@ -144,7 +146,7 @@ unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_i
     // SAFETY: as SQLite would have called it.
     let fd = unsafe { libc::open(path, flags, mode as libc::c_uint) };
     if fd >= 0 {
-        registry.enter(fd, name);
+        registry.add(fd, name);
     }
     fd
 }
@@ -162,7 +164,7 @@ pub fn set_errno(code: c_int) {
     }
 }
 
-/// Never lets a close of ours drop the locks of another copy.
+/// Parks descriptors, so that our close never drops the locks of another copy.
 unsafe extern "C" fn close(fd: c_int) -> c_int {
     registry().close(fd)
 }
@@ -185,7 +187,7 @@ unsafe extern "C" fn stat(path: *const c_char, into: *mut libc::stat) -> c_int {
     }
 }
 
-/// SQLite finds its bookkeeping by device and inode. In a forked child it must not find its parent's.
+/// SQLite finds its bookkeeping by device and inode. In a forked child it must not find the parent's.
 unsafe fn salt(into: *mut libc::stat) {
     let salt = process::generation().wrapping_mul(0x5bd1_e995);
     // SAFETY: the caller passes what libc just filled.
@@ -204,7 +206,7 @@ unsafe extern "C" fn mmap(
     // SAFETY: as SQLite would have called it; the advice is about the mapping just made.
     unsafe {
         let mapping = libc::mmap(address, length, protection, flags, fd, offset);
-        if mapping != libc::MAP_FAILED && !FORK.is_off() && keep_from_children(mapping, length) != 0 {
+        if mapping != libc::MAP_FAILED && !FORK.is_off() && exclude_from_fork(mapping, length) != 0 {
             libc::munmap(mapping, length);
             return libc::MAP_FAILED;
         }
@@ -213,12 +215,12 @@ unsafe extern "C" fn mmap(
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-unsafe fn keep_from_children(mapping: *mut c_void, length: usize) -> c_int {
+unsafe fn exclude_from_fork(mapping: *mut c_void, length: usize) -> c_int {
     unsafe { libc::madvise(mapping, length, libc::MADV_DONTFORK) }
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-unsafe fn keep_from_children(mapping: *mut c_void, length: usize) -> c_int {
+unsafe fn exclude_from_fork(mapping: *mut c_void, length: usize) -> c_int {
     unsafe extern "C" {
         fn minherit(address: *mut c_void, length: usize, inherit: c_int) -> c_int;
     }
@@ -226,7 +228,8 @@ unsafe fn keep_from_children(mapping: *mut c_void, length: usize) -> c_int {
     unsafe { minherit(mapping, length, INHERIT_NONE) }
 }
 
-/// SQLite closes a descriptor below 3 and tries again; such a close could drop somebody's locks, so it must not come to it.
+/// SQLite closes a descriptor below 3 and opens again. That close could drop the locks of another copy, so it must not
+/// happen.
 fn occupy_standard_streams() {
     for fd in 0..FIRST_USABLE {
         // SAFETY: asks for flags, and opens what exists everywhere.

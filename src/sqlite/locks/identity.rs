@@ -1,4 +1,4 @@
-//! Which file a path or a descriptor leads to.
+//! File identity: which file a path or a descriptor leads to, and what kind of file it is.
 
 use std::ffi::{CStr, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -10,61 +10,61 @@ pub struct Inode {
     pub(super) number: u64,
 }
 
-pub(super) struct Found {
+pub(super) struct FileFacts {
     pub(super) inode: Inode,
     pub(super) is_regular: bool,
     pub(super) links: u64,
 }
 
-/// What a descriptor is, without the salt SQLite sees.
-pub(super) fn look(fd: c_int) -> Option<Found> {
+/// Describes the file of a descriptor, without the salt that SQLite sees.
+pub(super) fn describe(fd: c_int) -> Option<FileFacts> {
     // SAFETY: a zeroed `struct stat` is a valid one to fill.
     unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
-        (libc::fstat(fd, &mut stat) == 0).then(|| found(&stat))
+        (libc::fstat(fd, &mut stat) == 0).then(|| facts(&stat))
     }
 }
 
-pub(super) fn look_at(path: &CStr) -> Option<Found> {
+pub(super) fn describe_path(path: &CStr) -> Option<FileFacts> {
     // SAFETY: as above.
     unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
-        (libc::stat(path.as_ptr(), &mut stat) == 0).then(|| found(&stat))
+        (libc::stat(path.as_ptr(), &mut stat) == 0).then(|| facts(&stat))
     }
 }
 
 #[allow(clippy::unnecessary_cast)] // the field types differ between platforms
-fn found(stat: &libc::stat) -> Found {
-    Found {
+fn facts(stat: &libc::stat) -> FileFacts {
+    FileFacts {
         inode: Inode { device: stat.st_dev as u64, number: stat.st_ino as u64 },
         is_regular: stat.st_mode & libc::S_IFMT == libc::S_IFREG,
         links: stat.st_nlink as u64,
     }
 }
 
-pub(super) fn look_at_bytes(path: &[u8]) -> Option<Found> {
-    look_at(&std::ffi::CString::new(path).ok()?)
+pub(super) fn describe_bytes(path: &[u8]) -> Option<FileFacts> {
+    describe_path(&std::ffi::CString::new(path).ok()?)
 }
 
-/// The inode alone, without asking for times: a file whose times were asked for gets new ones at its next write, and
-/// then a sync has to write them too (70 µs a commit).
+/// Returns the inode alone, without querying time stamps. A file whose times were queried gets new ones at its next
+/// write, and a sync then has to write them too (70 µs per commit).
 #[cfg(target_os = "linux")]
 pub(super) fn inode_at(path: &Path) -> Option<Inode> {
     let path = &std::ffi::CString::new(path.as_os_str().as_bytes()).ok()?;
     match statx(libc::AT_FDCWD, path, 0) {
         Ok(inode) => Some(inode),
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => None,
-        Err(_) => look_at(path).map(|found| found.inode),
+        Err(_) => describe_path(path).map(|found| found.inode),
     }
 }
 
-/// The same of a descriptor.
+/// The same for a descriptor.
 #[cfg(target_os = "linux")]
 pub fn inode_of(fd: c_int) -> Option<Inode> {
     match statx(fd, c"", libc::AT_EMPTY_PATH) {
         Ok(inode) => Some(inode),
         Err(error) if error.raw_os_error() == Some(libc::EBADF) => None,
-        Err(_) => look(fd).map(|found| found.inode),
+        Err(_) => describe(fd).map(|found| found.inode),
     }
 }
 
@@ -82,29 +82,30 @@ fn statx(fd: c_int, path: &CStr, flags: c_int) -> std::io::Result<Inode> {
 
 #[cfg(not(target_os = "linux"))]
 pub(super) fn inode_at(path: &Path) -> Option<Inode> {
-    look_at_bytes(path.as_os_str().as_bytes()).map(|found| found.inode)
+    describe_bytes(path.as_os_str().as_bytes()).map(|found| found.inode)
 }
 
 #[cfg(not(target_os = "linux"))]
 pub fn inode_of(fd: c_int) -> Option<Inode> {
-    look(fd).map(|found| found.inode)
+    describe(fd).map(|found| found.inode)
 }
 
 pub(super) fn is_read_write(fd: c_int) -> bool {
-    // SAFETY: a plain question about a descriptor of ours.
+    // SAFETY: only queries a descriptor of ours.
     unsafe { libc::fcntl(fd, libc::F_GETFL) & libc::O_ACCMODE == libc::O_RDWR }
 }
 
 pub(super) fn is_unlinked(fd: c_int) -> bool {
-    look(fd).is_none_or(|found| found.links == 0)
+    describe(fd).is_none_or(|found| found.links == 0)
 }
 
-/// Whether a file has more names than one.
+/// Returns whether a file has several hard links.
 pub fn is_hard_linked(path: &Path) -> bool {
-    look_at_bytes(path.as_os_str().as_bytes()).is_some_and(|found| found.links > 1)
+    describe_bytes(path.as_os_str().as_bytes()).is_some_and(|found| found.links > 1)
 }
 
-/// Whether a file is mounted by itself over this name, and so has another one elsewhere. That other name looks plain.
+/// Returns whether the file itself is a mount point, so that it has another name elsewhere. The other name cannot be
+/// recognised as such.
 #[cfg(target_os = "linux")]
 pub fn is_mounted(path: &Path) -> bool {
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
@@ -123,7 +124,7 @@ pub fn is_mounted(_path: &Path) -> bool {
     false
 }
 
-/// Whether this process may write there.
+/// Returns whether this process may write there.
 pub fn is_writable(path: &Path) -> bool {
     let name = std::ffi::CString::new(path.as_os_str().as_bytes());
     // SAFETY: a NUL-terminated path.

@@ -1,4 +1,5 @@
-//! Whether a process lives, and whether it waits to renew its claims: two bytes of the database that it locks.
+//! Liveness: a process locks one byte of the database while it lives, and a second one while it waits to renew its
+//! claims.
 
 use std::ffi::c_int;
 
@@ -9,11 +10,11 @@ use super::registry::registry;
 use super::sweep::sweep;
 use crate::process;
 
-/// Bytes from here on say that a process waits to renew what it holds; beyond every sign of life.
+/// A lock on a byte from here on shows that a process waits to renew its claims. They lie above every sign of life.
 const WAIT_TO_RENEW: i64 = SIGN_OF_LIFE + (1 << 42);
 
-/// A lock on a byte of a database that only this process has: others see at once when the process is gone. It outlives the
-/// connections, so that an item in hand is not given away because its queue was closed.
+/// A lock on one byte of a database: other processes see at once when this one has ended. It outlives the connections,
+/// so that a claimed item is not reclaimed because its queue was closed.
 pub struct SignOfLife {
     inode: Inode,
     pub number: i64,
@@ -21,7 +22,7 @@ pub struct SignOfLife {
 }
 
 impl SignOfLife {
-    /// `None` where the file system has no such locks, or the file is not open here.
+    /// Returns `None` where the file system has no such locks, or if the file is not open here.
     pub fn give(device: u64, inode: u64, number: i64) -> Option<Self> {
         let inode = Inode { device, number: inode };
         let mut registry = registry();
@@ -33,7 +34,7 @@ impl SignOfLife {
         Some(Self { inode, number, generation: process::generation() })
     }
 
-    /// Shows that the process waits to renew what it holds, or that it has done so.
+    /// Shows that the process waits to renew its claims, or no longer does.
     pub fn show_wait_to_renew(&self, waits: bool) {
         let mut registry = registry();
         let Some(file) = registry.files.get_mut(&self.inode).filter(|_| self.generation == process::generation())
@@ -48,7 +49,7 @@ impl SignOfLife {
         set_lock(file, kind as c_int, WAIT_TO_RENEW + self.number, 1);
     }
 
-    /// Whether the process that gave this sign waits to renew what it holds.
+    /// Returns whether the process with this number waits to renew its claims.
     pub fn waits_to_renew(device: u64, inode: u64, number: i64) -> bool {
         let registry = registry();
         let Some(file) = registry.files.get(&Inode { device, number: inode }) else { return false };
@@ -59,7 +60,7 @@ impl SignOfLife {
         file.has_ofd && !LOCKS.is_off() && matches!(conflicting_lock(file.lock_fd(), byte, 1), Ok(Some(_)))
     }
 
-    /// Whether the process that gave this sign lives. What cannot be found out counts as alive: its lease ends by itself.
+    /// Returns whether the process with this number lives. If that is unknown, it counts as alive: its lease expires.
     pub fn is_seen(device: u64, inode: u64, number: i64) -> bool {
         let registry = registry();
         let Some(file) = registry.files.get(&Inode { device, number: inode }) else { return true };
@@ -73,7 +74,7 @@ impl SignOfLife {
 
 impl Drop for SignOfLife {
     fn drop(&mut self) {
-        // A child has neither the lock nor the descriptor.
+        // A forked child has neither the lock nor the descriptor.
         if self.generation != process::generation() {
             return;
         }

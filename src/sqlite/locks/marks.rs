@@ -1,4 +1,4 @@
-//! The bytes of a database by which the writers of several processes take turns.
+//! Marks: bytes of a database by which the writers of several processes take turns at the write lock.
 
 use std::ffi::c_int;
 
@@ -13,8 +13,8 @@ use crate::process;
 /// The bytes by which writers take turns, below the first sign of life.
 const MARKS: i64 = SIGN_OF_LIFE - 2;
 
-/// A byte that one process holds to tell the other writers something; see `file/turns.rs`. A process has one writer for a
-/// file, so it does not meet itself there.
+/// A byte that one process locks to tell the other writers something; see `file/turns.rs`. A process has one writer per
+/// file, so its own marks never conflict.
 pub struct MarkGuard {
     inode: Inode,
     mark: Mark,
@@ -35,7 +35,7 @@ impl Mark {
 }
 
 impl MarkGuard {
-    /// `None` if another process has it, or the file system has no such locks.
+    /// Returns `None` if another process has it, or the file system has no such locks.
     pub fn take(device: u64, inode: u64, mark: Mark) -> Option<Self> {
         let inode = Inode { device, number: inode };
         let registry = registry();
@@ -44,7 +44,7 @@ impl MarkGuard {
         is_taken.then(|| Self { inode, mark, generation: process::generation() })
     }
 
-    /// Whether another process has it.
+    /// Returns whether another process has it.
     pub fn is_taken(device: u64, inode: u64, mark: Mark) -> bool {
         let registry = registry();
         let Some(file) = registry.files.get(&Inode { device, number: inode }) else { return false };
@@ -62,7 +62,7 @@ impl Drop for MarkGuard {
     }
 }
 
-/// Takes a mark, or lets go of it, as another process would.
+/// Takes or releases a mark, as another process would.
 #[cfg(test)]
 pub fn set_mark(fd: c_int, mark: Mark, is_taken: bool) -> bool {
     let mut lock = record(if is_taken { libc::F_WRLCK } else { libc::F_UNLCK } as c_int, mark.byte(), 1);

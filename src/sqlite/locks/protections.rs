@@ -1,24 +1,24 @@
-//! The protections, each of which a test can leave out to show what it is for.
+//! The protections of this folder, each of which a test can switch off to show what it prevents.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Whether a file was opened in this process.
+/// Whether this process has opened a file.
 pub(super) static USED: AtomicBool = AtomicBool::new(false);
 
-/// A part of the cure that can be left out, so that tests can show what it is for.
+/// A protection that tests can switch off.
 pub struct Protection(AtomicBool);
 
-/// Locks that survive a close, and closes that spare the locks of others.
+/// Locks that survive a close, and closes that keep the locks of other copies.
 pub static LOCKS: Protection = Protection(AtomicBool::new(false));
-/// What is done around a fork.
+/// What `fork.rs` does around a fork.
 pub static FORK: Protection = Protection(AtomicBool::new(false));
-/// The second line: a commit to a log that is no longer the file's is not acknowledged.
+/// The second line of defence: a commit to a WAL that is no longer the file's is not acknowledged.
 pub static COMMIT_CHECK: Protection = Protection(AtomicBool::new(false));
 
 impl Protection {
-    /// Only before the first open.
+    /// Fails after the first open.
     #[cfg_attr(not(feature = "python"), allow(dead_code))]
     pub fn switch_off(&self) -> Result<()> {
         if USED.load(Ordering::SeqCst) {

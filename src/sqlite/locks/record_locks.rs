@@ -1,16 +1,17 @@
-//! Record locks: what the bytes of a file stand for, and how one is locked, unlocked and asked for.
+//! Record locks: what the bytes of a file stand for, and how they are locked, unlocked and queried.
 
 use std::ffi::c_int;
 
 use super::registry::File;
 
-/// Where SQLite announces that it is waiting for a database; nobody gets a lock past it.
+/// SQLite locks it while it waits for a database; no connection gets a new lock meanwhile.
 pub(super) const PENDING_BYTE: i64 = 0x4000_0000;
 /// Held by a writer of a file that is not in WAL mode.
 pub(super) const RESERVED_BYTE: i64 = PENDING_BYTE + 1;
-/// Locked for reading by every connection that uses a database, and for writing by one that keeps it for itself.
+/// Read-locked by every connection that uses a database, write-locked by one in exclusive mode.
 pub(super) const SHARED_BYTES: (i64, i64) = (PENDING_BYTE + 2, 510);
-/// Bytes from here on say that a process lives; SQLite's own lie far below, and no file reaches so far.
+/// A lock on a byte from here on shows that a process lives. SQLite's own bytes lie far below, and no file is this
+/// long.
 pub(super) const SIGN_OF_LIFE: i64 = 1 << 62;
 /// The byte of `-shm` that a writer of the WAL holds.
 pub(super) const WAL_WRITE_BYTE: i64 = 120;
@@ -19,26 +20,26 @@ pub(super) const WAL_WRITE_BYTE: i64 = 120;
 pub(super) mod ofd {
     pub use libc::{F_OFD_GETLK as GETLK, F_OFD_SETLK as SETLK, F_OFD_SETLKW as SETLKW};
 }
-/// The same commands on macOS, which its headers do not publish. Untested.
+/// The same commands on macOS, whose headers do not publish them. Untested.
 #[cfg(target_vendor = "apple")]
 pub(super) mod ofd {
     pub const SETLK: i32 = 90;
     pub const SETLKW: i32 = 91;
     pub const GETLK: i32 = 92;
 }
-/// Elsewhere there are none: the probe fails, and a file shared with another copy is refused. Untested.
+/// Other systems have none: `has_ofd_locks` returns false, and a file shared with another copy is refused. Untested.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 pub(super) mod ofd {
     pub use libc::{F_GETLK as GETLK, F_SETLK as SETLK, F_SETLKW as SETLKW};
 }
 
-/// Whether the file system of this descriptor has open-file-description locks.
-pub(super) fn probe(fd: c_int) -> bool {
+/// Returns whether the file system of this descriptor has open-file-description locks.
+pub(super) fn has_ofd_locks(fd: c_int) -> bool {
     cfg!(any(target_os = "linux", target_os = "android", target_vendor = "apple"))
         && conflicting_lock(fd, PENDING_BYTE, 1).is_ok()
 }
 
-/// Sets or removes a lock of ours on a file, without waiting. Says whether it worked.
+/// Sets or removes a lock of ours on a file, without waiting. Returns whether that succeeded.
 pub(super) fn set_lock(file: &File, kind: c_int, start: i64, length: i64) -> bool {
     let mut lock = record(kind, start, length);
     let command = if file.has_ofd { ofd::SETLK } else { libc::F_SETLK };
@@ -46,7 +47,7 @@ pub(super) fn set_lock(file: &File, kind: c_int, start: i64, length: i64) -> boo
     unsafe { libc::fcntl(file.lock_fd(), command, &mut lock) == 0 }
 }
 
-/// A lock on these bytes that would stop us from writing. Its process is -1 if it belongs to an open file.
+/// Returns a lock that conflicts with a write lock on these bytes. Its `l_pid` is -1 for an open-file-description lock.
 pub(super) fn conflicting_lock(fd: c_int, start: i64, length: i64) -> std::io::Result<Option<libc::flock>> {
     let mut lock = record(libc::F_WRLCK as c_int, start, length);
     // SAFETY: as above.

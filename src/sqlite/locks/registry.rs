@@ -1,4 +1,4 @@
-//! Every descriptor that our copy of SQLite holds: opened, parked, handed out again, closed.
+//! The registry of every descriptor that our copy of SQLite has open or parked.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_int};
@@ -10,10 +10,10 @@ use std::time::Instant;
 use once_cell::sync::Lazy;
 
 use super::super::file::wal::WalBuffers;
-use super::identity::{Inode, inode_of, is_read_write, look, look_at, look_at_bytes};
-use super::kept_signs::Kept;
+use super::identity::{Inode, describe, describe_bytes, describe_path, inode_of, is_read_write};
+use super::kept_signs::KeptSign;
 use super::protections::LOCKS;
-use super::record_locks::{PENDING_BYTE, SIGN_OF_LIFE, WAL_WRITE_BYTE, probe, set_lock};
+use super::record_locks::{PENDING_BYTE, SIGN_OF_LIFE, WAL_WRITE_BYTE, has_ofd_locks, set_lock};
 use super::sweep;
 use crate::sync::Mutex;
 
@@ -21,13 +21,13 @@ use crate::sync::Mutex;
 pub(super) enum Role {
     Database,
     SharedMemory,
-    /// WAL, journals: nobody locks them, so they are closed as usual.
+    /// WAL, journals: SQLite does not lock them, so they are closed as usual.
     Other,
 }
 
 pub(super) struct Descriptor {
     pub(super) fd: c_int,
-    /// Closed by SQLite, kept by us.
+    /// Closed by SQLite, but kept open here.
     pub(super) parked: bool,
 }
 
@@ -39,13 +39,13 @@ pub(super) struct File {
     pub(super) descriptors: Vec<Descriptor>,
     /// Whether the file system has open-file-description locks.
     pub(super) has_ofd: bool,
-    /// Of a WAL: the database that stood beside it when it was opened.
+    /// For a WAL: its database when it was opened.
     pub(super) database: Option<Inode>,
-    /// Of a database: the signs of life that this process gives on it.
+    /// For a database: the numbers of this process's signs of life on it.
     pub(super) signs: Vec<i64>,
-    /// Of these, the ones that wait to renew what they hold.
+    /// Those of them that wait to renew their claims.
     pub(super) waits_to_renew: Vec<i64>,
-    /// A sweep looks whether it can be closed. Ends when it is used again.
+    /// A sweep is checking whether it can be closed. Ends when it is used again.
     pub(super) is_swept: bool,
 }
 
@@ -58,7 +58,7 @@ impl File {
         self.descriptors[0].fd
     }
 
-    /// It is used again: no sweep may close it, or keep others from locking it.
+    /// The file is used again: no sweep may close it, or keep other connections from locking it.
     pub(super) fn end_sweep(&mut self) {
         if std::mem::take(&mut self.is_swept) {
             set_lock(self, libc::F_UNLCK as c_int, PENDING_BYTE, 1);
@@ -66,16 +66,16 @@ impl File {
     }
 }
 
-/// Every descriptor our copy of SQLite holds.
+/// All files and descriptors of our copy of SQLite.
 #[derive(Default)]
 pub struct Registry {
     pub(super) files: HashMap<Inode, File>,
     inodes: HashMap<c_int, Inode>,
-    /// Usually one inode a name; more when a file was replaced while we had it open.
+    /// Usually one inode per name; more if a file was replaced while it was open here.
     pub(super) names: HashMap<PathBuf, Vec<Inode>>,
     pub(in crate::sqlite) wals: WalBuffers,
     /// Signs of claims whose items were dropped.
-    pub(super) kept_signs: Vec<Kept>,
+    pub(super) kept_signs: Vec<KeptSign>,
     /// Parked since the last sweep.
     pub(super) just_parked: HashSet<Inode>,
     pub(super) next_sweep: Option<Instant>,
@@ -93,13 +93,13 @@ pub fn registry() -> MutexGuard<'static, Registry> {
 }
 
 impl Registry {
-    pub(super) fn enter(&mut self, fd: c_int, name: &CStr) {
-        let Some(found) = look(fd) else { return };
+    pub(super) fn add(&mut self, fd: c_int, name: &CStr) {
+        let Some(found) = describe(fd) else { return };
         if !found.is_regular {
             return;
         }
-        self.lose(fd);
-        self.lose_closed(found.inode);
+        self.forget_descriptor(fd);
+        self.forget_closed_descriptors(found.inode);
         let path = as_path(name).to_owned();
         if !self.files.contains_key(&found.inode) {
             self.names.entry(path.clone()).or_default().push(found.inode);
@@ -108,8 +108,8 @@ impl Registry {
             role: role(&path),
             path,
             descriptors: Vec::new(),
-            has_ofd: probe(fd),
-            database: name.to_bytes().strip_suffix(b"-wal").and_then(look_at_bytes).map(|found| found.inode),
+            has_ofd: has_ofd_locks(fd),
+            database: name.to_bytes().strip_suffix(b"-wal").and_then(describe_bytes).map(|found| found.inode),
             signs: Vec::new(),
             waits_to_renew: Vec::new(),
             is_swept: false,
@@ -122,21 +122,21 @@ impl Registry {
         }
     }
 
-    /// The application closed a descriptor of ours; its number may be that of a file of the application's by now.
-    fn lose(&mut self, fd: c_int) {
+    /// The application closed a descriptor of ours. Its number may belong to another file by now.
+    fn forget_descriptor(&mut self, fd: c_int) {
         let Some(inode) = self.inodes.remove(&fd) else { return };
         let Some(file) = self.files.get_mut(&inode) else { return };
         file.descriptors.retain(|descriptor| descriptor.fd != fd);
         if file.descriptors.is_empty() {
-            self.forget(inode);
+            self.remove(inode);
         }
     }
 
-    fn lose_closed(&mut self, inode: Inode) {
+    fn forget_closed_descriptors(&mut self, inode: Inode) {
         let Some(file) = self.files.get(&inode) else { return };
         let fds = file.descriptors.iter().map(|descriptor| descriptor.fd);
         for fd in fds.filter(|fd| inode_of(*fd) != Some(inode)).collect::<Vec<_>>() {
-            self.lose(fd);
+            self.forget_descriptor(fd);
         }
     }
 
@@ -145,8 +145,8 @@ impl Registry {
         self.inodes.get(&fd).copied()
     }
 
-    /// When the write lock is given up, what its holder wrote to the log and did not commit is dropped.
-    pub(super) fn drop_rolled_back(&mut self, fd: c_int, lock: &libc::flock) {
+    /// When the write lock is released, frames that were buffered and not committed are discarded.
+    pub(super) fn discard_rolled_back(&mut self, fd: c_int, lock: &libc::flock) {
         let covers = lock.l_start <= WAL_WRITE_BYTE && (lock.l_len == 0 || WAL_WRITE_BYTE < lock.l_start + lock.l_len);
         if !covers || !self.wals.hold_frames() {
             return;
@@ -159,13 +159,13 @@ impl Registry {
         self.wals.discard_uncommitted(fds.into_iter());
     }
 
-    /// A parked descriptor is as good as a new one: SQLite reads and writes at given offsets only.
+    /// Hands out a parked descriptor. It is as good as a new one: SQLite reads and writes at given offsets only.
     pub(super) fn unpark(&mut self, name: &CStr, flags: c_int) -> Option<c_int> {
         if flags & libc::O_EXCL != 0 || flags & libc::O_ACCMODE != libc::O_RDWR {
             return None;
         }
-        let inode = look_at(name)?.inode;
-        self.lose_closed(inode);
+        let inode = describe_path(name)?.inode;
+        self.forget_closed_descriptors(inode);
         let file = self.files.get_mut(&inode)?;
         let descriptor =
             file.descriptors.iter_mut().find(|descriptor| descriptor.parked && is_read_write(descriptor.fd))?;
@@ -189,7 +189,7 @@ impl Registry {
             return unsafe { libc::close(fd) };
         };
         if inode_of(fd) != Some(inode) {
-            self.lose(fd);
+            self.forget_descriptor(fd);
             return 0;
         }
         let file = self.files.get_mut(&inode).expect("entered together with its descriptor");
@@ -197,7 +197,7 @@ impl Registry {
             file.descriptors.retain(|descriptor| descriptor.fd != fd);
             self.inodes.remove(&fd);
             if file.descriptors.is_empty() {
-                self.forget(inode);
+                self.remove(inode);
             }
             // SAFETY: as above.
             return unsafe { libc::close(fd) };
@@ -206,7 +206,7 @@ impl Registry {
             descriptor.parked = true;
         }
         if file.is_parked() {
-            // SQLite has unlocked already; this makes sure that nothing parked ever holds a lock.
+            // SQLite has unlocked already; this ensures that no parked file is locked.
             set_lock(file, libc::F_UNLCK as c_int, 0, SIGN_OF_LIFE);
             self.just_parked.insert(inode);
         }
@@ -217,7 +217,7 @@ impl Registry {
         self.names.get(path).into_iter().flatten().map(|inode| (*inode, &self.files[inode]))
     }
 
-    fn forget(&mut self, inode: Inode) -> Option<File> {
+    fn remove(&mut self, inode: Inode) -> Option<File> {
         let file = self.files.remove(&inode)?;
         if let Some(inodes) = self.names.get_mut(&file.path) {
             inodes.retain(|known| *known != inode);
@@ -229,11 +229,11 @@ impl Registry {
     }
 
     pub(super) fn close_for_good(&mut self, inode: Inode) {
-        let Some(file) = self.forget(inode) else { return };
+        let Some(file) = self.remove(inode) else { return };
         for descriptor in file.descriptors.iter().rev() {
             self.inodes.remove(&descriptor.fd);
             if inode_of(descriptor.fd) == Some(inode) {
-                // SAFETY: ours, parked, and no longer known to anybody.
+                // SAFETY: ours, parked, and no longer registered.
                 unsafe { libc::close(descriptor.fd) };
             }
         }
@@ -260,7 +260,7 @@ pub(super) fn role(path: &Path) -> Role {
     }
 }
 
-/// The names SQLite gives to the files beside a database; a database must not have one.
+/// Returns whether SQLite gives such a name to a file beside a database; a database must not have one.
 pub fn is_reserved(path: &Path) -> bool {
     role(path) != Role::Database
 }
@@ -271,22 +271,22 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// The registry, held over a fork so that the child's copy of it is whole.
-pub struct ForkHold(MutexGuard<'static, Registry>, #[allow(dead_code)] MutexGuard<'static, ()>);
+/// The registry, locked during a fork so that the child's copy of it is consistent.
+pub struct RegistryGuard(MutexGuard<'static, Registry>, #[allow(dead_code)] MutexGuard<'static, ()>);
 
-impl ForkHold {
+impl RegistryGuard {
     pub fn take() -> Self {
         let sweeping = sweep::SWEEPING.lock();
         Self(registry(), sweeping)
     }
 
-    /// In the child: the descriptors are the parent's and carry the parent's locks, so they go.
-    pub fn leave_parents_files(&mut self) {
+    /// In the child: closes the inherited descriptors, which carry the parent's locks.
+    pub fn close_parents_files(&mut self) {
         let mut registry = std::mem::take(&mut *self.0);
-        // They give nothing up here: the locks are the parent's.
+        // Dropping them would release locks that are the parent's.
         std::mem::forget(std::mem::take(&mut registry.kept_signs));
         for fd in registry.inodes.keys() {
-            // SAFETY: inherited, and nobody in the child will use it: inherited connections are never touched again.
+            // SAFETY: inherited, and no code of the child uses it: inherited connections are never used again.
             unsafe { libc::close(*fd) };
         }
     }

@@ -1,4 +1,4 @@
-//! Whether a file can be shared with other copies of SQLite, and whether it is still the file that was opened.
+//! Checks of an open file: whether it can be shared with other copies of SQLite, and whether it was replaced.
 
 use std::path::Path;
 
@@ -6,10 +6,11 @@ use super::super::file::wal;
 use super::identity::{Inode, inode_at};
 use super::protections::{COMMIT_CHECK, LOCKS};
 use super::registry::{registry, with_suffix};
-use super::sweep::inodes_beside;
+use super::sweep::inodes_of_other_descriptors;
 use crate::error::{Error, Result};
 
-/// Refuses a file that cannot be shared safely: its file system lacks the locks, and somebody else here has it open.
+/// Refuses a file that cannot be shared safely: its file system lacks open-file-description locks, and other code of
+/// this process has it open.
 pub fn check_shareable(path: &Path) -> Result<()> {
     if LOCKS.is_off() {
         return Ok(());
@@ -20,7 +21,7 @@ pub fn check_shareable(path: &Path) -> Result<()> {
         let ours = registry.descriptors(&lacking);
         (lacking, ours)
     };
-    if lacking.is_empty() || inodes_beside(&ours).is_disjoint(&lacking) {
+    if lacking.is_empty() || inodes_of_other_descriptors(&ours).is_disjoint(&lacking) {
         return Ok(());
     }
     Err(Error::Storage(
@@ -30,8 +31,8 @@ pub fn check_shareable(path: &Path) -> Result<()> {
     ))
 }
 
-/// The second line: whether the path still leads to the file we opened, and the WAL our connections write to is still
-/// its WAL.
+/// The second line of defence: fails if the path no longer leads to the file that was opened, or the WAL that our
+/// connections write to is no longer its WAL.
 pub fn check_files(path: &Path, device: u64, number: u64) -> Result<()> {
     if COMMIT_CHECK.is_off() {
         return Ok(());
@@ -48,7 +49,7 @@ pub fn check_files(path: &Path, device: u64, number: u64) -> Result<()> {
     Err(replaced())
 }
 
-/// The same before anything is written, without the log.
+/// The same check before a write, without the WAL.
 pub fn check_file(path: &Path, device: u64, number: u64) -> Result<()> {
     if COMMIT_CHECK.is_off() || inode_at(path) == Some(Inode { device, number }) { Ok(()) } else { Err(replaced()) }
 }
@@ -66,7 +67,8 @@ pub fn rewrite_wal(path: &Path) -> Result<()> {
     wal::rewrite(path).map_err(|error| Error::Io(format!("the log cannot be written again: {error}")))
 }
 
-/// Whether our locks on a file belong to the open file, so that another copy of SQLite in the process cannot drop them.
+/// Returns whether our locks on a file are open-file-description locks, which another copy of SQLite in the process
+/// cannot drop.
 pub fn has_own_locks(path: &Path) -> bool {
     !LOCKS.is_off() && registry().named(path).all(|(_, file)| file.has_ofd)
 }

@@ -1,4 +1,4 @@
-//! Closing parked files for good, once no other code of this process has them open.
+//! The sweep: closing parked files for good, once no other code of this process has them open.
 
 use std::collections::HashSet;
 use std::ffi::c_int;
@@ -6,20 +6,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Instant;
 
-use super::identity::{Inode, is_unlinked, look};
+use super::identity::{Inode, describe, is_unlinked};
 use super::record_locks::{PENDING_BYTE, set_lock};
 use super::registry::{File, Registry, Role, registry, with_suffix};
 use crate::sync::Mutex;
 
-/// A sweep may cost at most this part of a process's time.
+/// A full sweep runs at most for one part in this many of the process's time.
 const SWEEP_SHARE: u32 = 10;
 
-/// Taken before the registry.
+/// Locked before the registry.
 pub(super) static SWEEPING: Mutex<()> = Mutex::new(());
 
-/// Really closes parked files that nobody else in this process has open. Called after connections were closed.
+/// Closes parked files that no other code of this process has open. Called after connections were closed.
 pub fn sweep() {
-    // One after the other, so that what a caller has closed is closed when it goes on, whoever sweeps it.
+    // One sweep at a time: when a call returns, the files it parked were swept, by this sweep or by one of another
+    // thread.
     let _alone = SWEEPING.lock();
     let started = Instant::now();
     let (sweep, all) = {
@@ -30,7 +31,7 @@ pub fn sweep() {
         let all = registry.next_sweep.is_none_or(|next| next <= started);
         (registry.begin_sweep(all), all)
     };
-    let others = if sweep.families.is_empty() { HashSet::new() } else { inodes_beside(&sweep.ours) };
+    let others = if sweep.sets.is_empty() { HashSet::new() } else { inodes_of_other_descriptors(&sweep.ours) };
     let mut registry = registry();
     registry.end_sweep(&sweep, &others);
     if all {
@@ -38,73 +39,75 @@ pub fn sweep() {
     }
 }
 
-/// The inodes of all descriptors of this process but these.
-pub(super) fn inodes_beside(ours: &HashSet<c_int>) -> HashSet<Inode> {
+/// The inodes of all descriptors of this process except these.
+pub(super) fn inodes_of_other_descriptors(ours: &HashSet<c_int>) -> HashSet<Inode> {
     #[cfg(test)]
-    super::tests::DURING_A_LOOK.with_borrow_mut(|act| act.iter_mut().for_each(|act| act()));
-    open_descriptors().filter(|fd| !ours.contains(fd)).filter_map(look).map(|found| found.inode).collect()
+    super::tests::DURING_A_SCAN.with_borrow_mut(|act| act.iter_mut().for_each(|act| act()));
+    open_descriptors().filter(|fd| !ours.contains(fd)).filter_map(describe).map(|found| found.inode).collect()
 }
 
 struct Sweep {
-    families: Vec<Family>,
-    /// The descriptors of these families when the sweep began. What is opened later has no locks yet.
+    sets: Vec<FileSet>,
+    /// Our descriptors of these files when the sweep began. A descriptor that is opened later has no locks yet.
     ours: HashSet<c_int>,
 }
 
-struct Family {
-    head: Inode,
+/// Files that are closed together: a database and its `-shm`, or one file alone.
+struct FileSet {
+    main: Inode,
     shared_memory: Vec<Inode>,
-    /// Nobody can open it any more, so nobody's locks on it matter.
+    /// No process can open it any more, so locks on it do not matter.
     unlinked: bool,
 }
 
-impl Family {
+impl FileSet {
     fn inodes(&self) -> impl Iterator<Item = Inode> {
-        self.shared_memory.iter().copied().chain([self.head])
+        self.shared_memory.iter().copied().chain([self.main])
     }
 }
 
 impl Registry {
-    /// What can be closed if nobody else in this process has it open: the files just parked, and the others as often as
-    /// the share of time allows.
+    /// Returns what can be closed if no other code of this process has it open: the files just parked, or with `all`
+    /// every parked file.
     fn begin_sweep(&mut self, all: bool) -> Sweep {
         let just_parked = std::mem::take(&mut self.just_parked);
-        let mut families = Vec::new();
+        let mut sets = Vec::new();
         for (inode, file) in &self.files {
             if file.is_parked() && (all || just_parked.contains(inode)) {
-                families.extend(self.family(*inode, file));
+                sets.extend(self.set_to_close(*inode, file));
             }
         }
         let mut ours = HashSet::new();
-        for inode in families.iter().flat_map(Family::inodes) {
-            let file = self.files.get_mut(&inode).expect("a family has only what was entered");
+        for inode in sets.iter().flat_map(FileSet::inodes) {
+            let file = self.files.get_mut(&inode).expect("a set has only registered files");
             file.is_swept = true;
             ours.extend(file.descriptors.iter().map(|descriptor| descriptor.fd));
         }
-        Sweep { families, ours }
+        Sweep { sets, ours }
     }
 
-    /// Closes what nobody else has open, unless it was used again since the sweep began.
+    /// Closes the files that no other code has open, unless they were used again since the sweep began.
     fn end_sweep(&mut self, sweep: &Sweep, others: &HashSet<Inode>) {
-        for family in &sweep.families {
-            // A `-shm` may have been closed as a family of its own.
+        for set in &sweep.sets {
+            // A `-shm` may have been closed already, as a set by itself.
             let is_unused = |inode| self.files.get(&inode).is_none_or(|file| file.is_swept && file.is_parked());
-            let has_signs = self.files.get(&family.head).is_some_and(|file| !file.signs.is_empty());
-            let can_be_closed = family.inodes().all(|inode| is_unused(inode) && !others.contains(&inode))
-                && (family.unlinked || !has_signs);
+            let has_signs = self.files.get(&set.main).is_some_and(|file| !file.signs.is_empty());
+            let can_be_closed =
+                set.inodes().all(|inode| is_unused(inode) && !others.contains(&inode)) && (set.unlinked || !has_signs);
             if can_be_closed {
                 // `-shm` first, and last of all the descriptor that holds the PENDING byte.
-                family.inodes().for_each(|inode| self.close_for_good(inode));
-            } else if family.unlinked && is_unused(family.head) {
-                self.close_for_good(family.head);
+                set.inodes().for_each(|inode| self.close_for_good(inode));
+            } else if set.unlinked && is_unused(set.main) {
+                self.close_for_good(set.main);
             }
         }
         self.files.values_mut().for_each(File::end_sweep);
     }
 
-    /// What goes together with a parked file: a database and its `-shm`, if that is parked too and the PENDING byte is
-    /// ours; a file that was unlinked, which nobody can open any more; a `-shm` whose database we have closed.
-    fn family(&self, head: Inode, file: &File) -> Option<Family> {
+    /// Returns the files to close with a parked one. These are a database and its `-shm`, if that is parked too and we
+    /// got the PENDING byte; a file that was unlinked, which no process can open any more; a `-shm` whose database is
+    /// closed.
+    fn set_to_close(&self, main: Inode, file: &File) -> Option<FileSet> {
         let unlinked = is_unlinked(file.lock_fd());
         if !file.signs.is_empty() && !unlinked {
             return None;
@@ -112,15 +115,15 @@ impl Registry {
         if file.role == Role::SharedMemory {
             let database = file.path.as_os_str().as_bytes().strip_suffix(b"-shm").unwrap_or_default();
             let is_alone = self.named(Path::new(std::ffi::OsStr::from_bytes(database))).next().is_none();
-            let family = Family { head, shared_memory: Vec::new(), unlinked };
-            return (is_alone || unlinked).then_some(family);
+            let set = FileSet { main, shared_memory: Vec::new(), unlinked };
+            return (is_alone || unlinked).then_some(set);
         }
         let shared_memory = self.named(&with_suffix(&file.path, "-shm")).map(|(inode, _)| inode).collect::<Vec<_>>();
         if shared_memory.iter().any(|inode| !self.files[inode].is_parked()) {
-            return unlinked.then_some(Family { head, shared_memory: Vec::new(), unlinked });
+            return unlinked.then_some(FileSet { main, shared_memory: Vec::new(), unlinked });
         }
         let fenced = !unlinked && set_lock(file, libc::F_WRLCK as c_int, PENDING_BYTE, 1);
-        (fenced || unlinked).then_some(Family { head, shared_memory, unlinked })
+        (fenced || unlinked).then_some(FileSet { main, shared_memory, unlinked })
     }
 }
 
@@ -137,9 +140,9 @@ fn open_descriptors() -> Box<dyn Iterator<Item = c_int>> {
     Box::new(all_possible_descriptors())
 }
 
-/// Where the system does not list them: every number the limit allows.
+/// Where the system does not list them: every number that the limit allows.
 fn all_possible_descriptors() -> impl Iterator<Item = c_int> {
-    // SAFETY: a plain question.
+    // SAFETY: only queries a limit.
     let limit = unsafe { libc::sysconf(libc::_SC_OPEN_MAX) };
     0..c_int::try_from(limit).unwrap_or(c_int::MAX).clamp(0, 1 << 20)
 }

@@ -1,4 +1,4 @@
-//! What the replaced calls do beside another copy of SQLite, played by plain descriptors.
+//! Tests of the replaced calls beside another copy of SQLite, which plain descriptors stand in for.
 
 use std::ffi::c_int;
 use std::fs::OpenOptions;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::identity::{Inode, look_at_bytes};
+use super::identity::{Inode, describe_bytes};
 use super::record_locks::{PENDING_BYTE, SIGN_OF_LIFE, WAL_WRITE_BYTE, conflicting_lock, record};
 use super::registry::with_suffix;
 use super::*;
@@ -41,14 +41,14 @@ fn lock_as_process(file: &std::fs::File, start: i64) -> bool {
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &mut lock) == 0 }
 }
 
-/// What a test does while a sweep of its thread looks for others.
+/// What a test does while a sweep of its thread scans the descriptors.
 type Act = Option<Box<dyn FnMut()>>;
 thread_local! {
-    pub static DURING_A_LOOK: std::cell::RefCell<Act> = const { std::cell::RefCell::new(None) };
+    pub static DURING_A_SCAN: std::cell::RefCell<Act> = const { std::cell::RefCell::new(None) };
 }
 
-fn during_a_look(act: impl FnMut() + 'static) {
-    DURING_A_LOOK.set(Some(Box::new(act)));
+fn during_a_scan(act: impl FnMut() + 'static) {
+    DURING_A_SCAN.set(Some(Box::new(act)));
 }
 
 fn holder(fd: c_int, start: i64, length: i64) -> Option<libc::pid_t> {
@@ -115,7 +115,7 @@ fn parked_files_are_handed_out_again() {
 }
 
 #[test]
-fn nothing_stays_open_after_the_last_close_and_the_log_is_folded_back() {
+fn nothing_stays_open_after_the_last_close_and_the_wal_is_checkpointed() {
     let place = place();
     drop(queue(&place));
     assert_eq!(entries(&place), 0);
@@ -123,46 +123,47 @@ fn nothing_stays_open_after_the_last_close_and_the_log_is_folded_back() {
 }
 
 #[test]
-fn a_close_that_looks_for_others_holds_nobody_up() {
-    let (place, looks) = (place(), Arc::new(AtomicUsize::new(0)));
+fn a_close_that_scans_descriptors_blocks_no_other_call() {
+    let (place, scans) = (place(), Arc::new(AtomicUsize::new(0)));
     let elsewhere = self::place();
     let other = queue(&elsewhere);
-    let (beside, seen) = (other.clone(), looks.clone());
-    during_a_look(move || {
+    let (beside, seen) = (other.clone(), scans.clone());
+    during_a_scan(move || {
         beside.enqueue(NewItem::text("y")).unwrap();
         seen.fetch_add(1, Ordering::Relaxed);
     });
-    // The sweep of another test, in its own thread, may come first and close the file. Then this thread has nothing to sweep.
+    // The sweep of another test, in its own thread, may come first and close the file. Then this thread has nothing to
+    // sweep.
     for _ in 0..20 {
         drop(queue(&place));
         assert_eq!(entries(&place), 0);
-        if looks.load(Ordering::Relaxed) > 0 {
+        if scans.load(Ordering::Relaxed) > 0 {
             break;
         }
     }
-    DURING_A_LOOK.set(None);
-    assert!(looks.load(Ordering::Relaxed) > 0);
+    DURING_A_SCAN.set(None);
+    assert!(scans.load(Ordering::Relaxed) > 0);
 }
 
 #[test]
-fn a_file_that_is_opened_while_a_sweep_looks_for_others_stays_open() {
+fn a_file_that_is_opened_while_a_sweep_scans_stays_open() {
     let place = place();
     drop(queue(&place));
     let other = open_plainly(&place.path);
     drop(queue(&place));
     drop(other);
-    let inode = look_at_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
+    let inode = describe_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
     assert!(registry().files[&inode].is_parked());
     let (path, opened) = (place.path.clone(), Arc::new(Mutex::new(None)));
     let kept = opened.clone();
-    during_a_look(move || {
+    during_a_scan(move || {
         let connection = rusqlite::Connection::open(&path).unwrap();
         connection.execute_batch("UPDATE ingest_queue SET project = 'p'").unwrap();
         *kept.lock() = Some(connection);
     });
     registry().just_parked.insert(inode);
     sweep();
-    DURING_A_LOOK.set(None);
+    DURING_A_SCAN.set(None);
     let opened = opened.lock().take().unwrap();
     opened.execute_batch("UPDATE ingest_queue SET project = 'q'").unwrap();
     let stranger = open_plainly(&place.path);
@@ -188,10 +189,10 @@ fn files_that_were_unlinked_are_closed_at_once() {
 }
 
 #[test]
-fn a_log_that_was_removed_or_replaced_is_noticed() {
+fn a_wal_that_was_removed_or_replaced_is_noticed() {
     let place = place();
     let _queue = queue(&place);
-    let database = look_at_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
+    let database = describe_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
     let check = || check_files(&place.path, database.device, database.number);
     check().unwrap();
     let wal = with_suffix(&place.path, "-wal");
@@ -205,7 +206,7 @@ fn a_log_that_was_removed_or_replaced_is_noticed() {
 fn a_sign_of_life_outlives_the_connections_and_ends_with_its_owner() {
     let place = place();
     let queue = queue(&place);
-    let Inode { device, number } = look_at_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
+    let Inode { device, number } = describe_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
     let sign = SignOfLife::give(device, number, 1 << 40).unwrap();
     let stranger = open_plainly(&place.path);
     let is_held = || holder(stranger.as_raw_fd(), SIGN_OF_LIFE + (1 << 40), 1).is_some();
@@ -225,10 +226,10 @@ fn the_writer_is_named() {
     let place = place();
     let _queue = queue(&place);
     let shm = open_plainly(&with_suffix(&place.path, "-shm"));
-    assert_eq!(obstacle(&place.path), None);
+    assert_eq!(blocking_lock(&place.path), None);
     assert!(lock_as_process(&shm, WAL_WRITE_BYTE));
-    let own = Obstacle { holder: Holder::ThisProcess, kind: Kind::Writes };
-    assert_eq!(obstacle(&place.path), Some(own));
+    let own = BlockingLock { holder: LockHolder::ThisProcess, kind: LockKind::Writes };
+    assert_eq!(blocking_lock(&place.path), Some(own));
 }
 
 #[test]
