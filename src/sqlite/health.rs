@@ -1,4 +1,4 @@
-//! How a file fares: its soundness, its schema, its size, its log and its locks.
+//! The health of a file: its integrity, its schema, its size, its WAL and its locks.
 
 use rusqlite::{Connection, params};
 
@@ -7,8 +7,8 @@ use super::{Database, Place, claims_of, expired, holders, locks, migrate, schema
 use crate::error::{Error, Result};
 use crate::model::Now;
 
-/// As many faults, and as many items of a kind, are told at most.
-const MOST_TOLD: usize = 100;
+/// At most this many faults, and items of each kind, are reported.
+const MOST_REPORTED: usize = 100;
 
 #[derive(Clone, Debug)]
 pub struct Health {
@@ -39,10 +39,10 @@ impl Database {
             Place::Memory(_) => (true, None),
             Place::File(path) => (locks::has_own_locks(path), locks::blocking_lock(path).and_then(|lock| name(&lock))),
         };
-        let wal_bytes = self.log_path().and_then(|log| std::fs::metadata(log).ok()).map_or(0, |file| file.len());
+        let wal_bytes = self.log_path().and_then(|wal| std::fs::metadata(wal).ok()).map_or(0, |file| file.len());
         self.read(|connection| {
             let page_bytes = number(connection, "PRAGMA page_size")?;
-            // Damage is an answer here, not an error, wherever it is met.
+            // Damage is a result here, not an error.
             let mut faults = if thorough { faults(connection)? } else { Vec::new() };
             let altered = schema::differences(connection)?;
             faults.extend(altered.iter().map(schema::Difference::describe));
@@ -54,7 +54,7 @@ impl Database {
                     faults.push(text);
                     Ok(Vec::new())
                 }
-                // What it goes by is missing, which is told above.
+                // An object that the statement needs is missing, which is reported above.
                 Err(Error::Storage(_)) if !altered.is_empty() => Ok(Vec::new()),
                 found => found,
             };
@@ -82,21 +82,21 @@ impl Database {
     }
 
     fn stuck(&self, connection: &Connection, queue: &str, now: Now, lease_ms: i64) -> Result<Vec<i64>> {
-        let mut claims = expired(connection, queue, now, lease_ms, MOST_TOLD)?;
+        let mut claims = expired(connection, queue, now, lease_ms, MOST_REPORTED)?;
         for holder in holders(connection, queue)?.into_iter().filter(|holder| !self.is_alive(*holder)) {
-            claims.extend(claims_of(connection, queue, holder, MOST_TOLD)?);
+            claims.extend(claims_of(connection, queue, holder, MOST_REPORTED)?);
         }
         let mut ids = claims.into_iter().map(|claim| claim.fence.id).collect::<Vec<_>>();
         ids.sort_unstable();
         ids.dedup();
-        ids.truncate(MOST_TOLD);
+        ids.truncate(MOST_REPORTED);
         Ok(ids)
     }
 
     fn kept(&self, connection: &Connection, queue: &str) -> Result<Vec<Kept>> {
         let mut kept = Vec::new();
         for reference in self.references().of(connection)?.iter() {
-            let mut ids = reference.finished(connection, queue, MOST_TOLD)?;
+            let mut ids = reference.finished(connection, queue, MOST_REPORTED)?;
             ids.sort_unstable();
             kept.extend(ids.into_iter().map(|id| Kept { id, table: reference.table.clone() }));
         }
@@ -116,7 +116,7 @@ fn faults(connection: &Connection) -> Result<Vec<String>> {
 
 fn unknown_status(connection: &Connection, queue: &str) -> Result<Vec<i64>> {
     let mut statement = connection.prepare(statement!("unknown_status"))?;
-    let rows = statement.query_map(params![queue, MOST_TOLD as i64], |row| row.get(0))?;
+    let rows = statement.query_map(params![queue, MOST_REPORTED as i64], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
