@@ -1,4 +1,4 @@
-//! A copy of the whole file as it is at one moment, taken while others go on writing.
+//! Backup: a consistent copy of the whole file, taken while other connections write.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,11 +13,11 @@ use super::{Database, Place, locks};
 use crate::error::{Error, Result};
 use crate::store::Wait;
 
-/// Pages copied between two looks at signals.
+/// Pages copied between two checks for signals.
 const PAGES_AT_A_TIME: i32 = 1024;
-/// SQLite reads these with the database of that name, whatever database they were made for.
+/// SQLite reads these with the database of that name, even if they belong to another one.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
-/// A partial copy that was not written to for so long belongs to a backup that was killed.
+/// A partial copy that was not written to for this long belongs to a backup that was killed.
 const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Database {
@@ -31,19 +31,19 @@ impl Database {
         remove_abandoned(&target);
         let partial = Partial::new(&target, self.place())?;
         self.read(|source| {
-            // A reader of its own moment: however long it takes, what others commit meanwhile does not come in.
+            // One snapshot for the whole copy, so that commits made meanwhile are not included.
             let _snapshot = Snapshot::begin(source)?;
             let copied = copy(source, &partial.0, wait);
-            // Before it has its name, under which others may open it.
+            // Before the copy gets its name, by which other processes may open it.
             locks::sweep();
             copied.map_err(|error| error.about(&target))
         })?;
         check_is_free(&target)?;
-        partial.become_whole(&target)
+        partial.complete(&target)
     }
 }
 
-/// Whether nothing is there that the copy would be written over, or read with.
+/// Fails if a file exists that the copy would overwrite, or that SQLite would read with it.
 fn check_is_free(target: &Path) -> Result<()> {
     if target.symlink_metadata().is_ok() {
         return Err(Error::ExistingFile(target.to_owned()));
@@ -58,7 +58,7 @@ fn check_is_free(target: &Path) -> Result<()> {
 fn copy(source: &Connection, path: &Path, wait: Wait) -> Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut copy = Connection::open_with_flags(path, flags)?;
-    // A copy that is not finished is thrown away, so it needs no journal to be rolled back by.
+    // An unfinished copy is deleted, so it needs no journal.
     copy.execute_batch("PRAGMA synchronous = FULL; PRAGMA journal_mode = OFF")?;
     let backup = Backup::new(source, &mut copy)?;
     loop {
@@ -73,7 +73,7 @@ fn copy(source: &Connection, path: &Path, wait: Wait) -> Result<()> {
     }
 }
 
-/// A read transaction, ended in any case.
+/// A read transaction, which ends when it is dropped.
 struct Snapshot<'a>(Option<&'a Connection>);
 
 impl<'a> Snapshot<'a> {
@@ -88,18 +88,18 @@ impl<'a> Snapshot<'a> {
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
         if let Some(connection) = self.0.take() {
-            // Nothing was written, so there is nothing that could be lost by it.
+            // Nothing was written, so an error loses nothing.
             let _ = connection.execute_batch("ROLLBACK");
         }
     }
 }
 
-/// The copy before it has its name; removed unless it becomes whole.
+/// The copy before it gets its name; removed unless it is completed.
 struct Partial(PathBuf);
 
 impl Partial {
-    /// An empty file under a name of its own, so that two backups cannot meet; nobody may read it who may not read the
-    /// source.
+    /// Creates an empty file with a random name, so that two backups do not collide. Its mode never exceeds that of the
+    /// source, so that no user may read it who may not read the source.
     fn new(target: &Path, source: &Place) -> Result<Self> {
         let number =
             getrandom::u64().map_err(|error| Error::Storage(format!("no random name for the copy: {error}")))?;
@@ -114,7 +114,7 @@ impl Partial {
         Ok(Self(name))
     }
 
-    fn become_whole(self, target: &Path) -> Result<()> {
+    fn complete(self, target: &Path) -> Result<()> {
         rename(&self.0, target).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => Error::ExistingFile(target.to_owned()),
             _ => Error::Storage(format!("the copy could not be given its name: {error}")).about(target),
@@ -126,7 +126,7 @@ impl Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Once it is whole there is none under this name.
+        // A completed copy no longer has this name.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -150,7 +150,7 @@ fn create(name: &Path, _source: &Place) -> std::io::Result<File> {
     File::options().write(true).create_new(true).open(name)
 }
 
-/// Gives a file another name that must be free.
+/// Renames a file, and fails if the new name exists.
 fn rename(from: &Path, to: &Path) -> std::io::Result<()> {
     match rename_at_once(from, to) {
         Err(error) if error.kind() == ErrorKind::Unsupported => {}
@@ -181,7 +181,7 @@ fn rename_at_once(from: &Path, to: &Path) -> std::io::Result<()> {
     }
     let error = std::io::Error::last_os_error();
     match error.raw_os_error() {
-        // The file system, or the kernel, does not know it.
+        // The file system or the kernel does not support it.
         Some(libc::EINVAL | libc::ENOSYS) => Err(ErrorKind::Unsupported.into()),
         _ => Err(error),
     }
@@ -192,10 +192,10 @@ fn rename_at_once(_from: &Path, _to: &Path) -> std::io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// Removes what backups to this name left that were killed long ago. One that is at work writes all the time.
+/// Removes partial copies of backups to this name that were killed long ago. A running backup writes all the time.
 fn remove_abandoned(target: &Path) {
     let (Some(directory), Some(name)) = (target.parent(), target.file_name()) else { return };
-    // A directory that cannot be listed keeps what is in it; the backup goes on.
+    // If the directory cannot be listed, nothing is removed and the backup continues.
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let written = entry.metadata().and_then(|file| file.modified());
         let is_old = || written.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > ABANDONED_AFTER));
@@ -217,11 +217,11 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// The name must survive a power cut as the content does.
+/// Syncs the directory, so that the name survives a power cut as the content does.
 fn sync_directory(target: &Path) {
     #[cfg(unix)]
     if let Some(directory) = target.parent().and_then(|parent| std::fs::File::open(parent).ok()) {
-        // Not every file system can; the content is on disk in any case.
+        // Not every file system supports it; the content is on disk in any case.
         let _ = directory.sync_all();
     }
     #[cfg(not(unix))]

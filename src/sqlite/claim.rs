@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::rows::read_delivered;
-use super::{Transaction, filler, statement};
+use super::{Transaction, padding, statement};
 use crate::error::Result;
 use crate::model::{Item, Receipt};
 use crate::store::{ClaimTx, Grant};
@@ -42,7 +42,7 @@ impl ClaimTx for Transaction<'_> {
     fn claim(&self, id: i64, grant: &Grant) -> Result<Option<Item>> {
         let until = self.now.plus(grant.lease_ms);
         let mut statement = self.connection.prepare_cached(statement!("claim"))?;
-        let filler = filler::processing(grant.lease_ms, grant.worker, grant.holder);
+        let padding_bytes = padding::processing(grant.lease_ms, grant.worker, grant.holder);
         let changed = statement.execute(params![
             id,
             grant.token,
@@ -51,8 +51,8 @@ impl ClaimTx for Transaction<'_> {
             grant.worker,
             self.now_text(),
             grant.batch,
-            filler.0,
-            filler.1,
+            padding_bytes.0,
+            padding_bytes.1,
             grant.holder,
         ])?;
         if changed == 0 {
@@ -64,8 +64,8 @@ impl ClaimTx for Transaction<'_> {
 
     fn bring_in_due(&self, queue: &str, limit: usize) -> Result<usize> {
         let mut statement = self.connection.prepare_cached(statement!("bring_in_due"))?;
-        let filler = filler::pending(None);
-        Ok(statement.execute(params![queue, self.now.ms(), limit as i64, filler.0, filler.1])?)
+        let padding_bytes = padding::pending(None);
+        Ok(statement.execute(params![queue, self.now.ms(), limit as i64, padding_bytes.0, padding_bytes.1])?)
     }
 
     fn extend(&self, queue: &str, receipt: Receipt, lease_ms: i64) -> Result<bool> {

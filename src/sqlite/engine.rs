@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::connection::{Database, Lent};
-use super::locks::SignOfLife;
-use super::{Transaction, signs};
+use super::Transaction;
+use super::file::{Database, Lent};
+use super::locks::{self, SignOfLife};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::model::Now;
@@ -53,7 +53,7 @@ impl Store for Database {
     }
 
     fn tidy_liveness(&self) {
-        signs::tidy();
+        locks::tidy_signs();
     }
 
     fn show_renewal_wait(&self, waits: bool) {
@@ -123,7 +123,7 @@ impl Liveness for SignOfLife {
     }
 
     fn keep_for(self: Arc<Self>, time: Duration) {
-        signs::keep(self, time);
+        locks::keep_sign(self, time);
     }
 }
 

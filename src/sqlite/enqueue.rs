@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, ToSql, params};
 
 use super::rows::text;
-use super::{Transaction, filler, statement};
+use super::{Transaction, padding, statement};
 use crate::error::{Error, Result};
 use crate::model::Status;
 use crate::store::{EnqueueTx, NewRow};
@@ -85,7 +85,7 @@ impl Transaction<'_> {
 impl NewRow {
     /// The values of `enqueue.sql`, in its order.
     pub(super) fn with_values<T>(&self, queue: &str, now: &str, run: impl FnOnce(&[&dyn ToSql]) -> T) -> T {
-        let filler = filler::pending(self.run_at);
+        let padding_bytes = padding::pending(self.run_at);
         run(params![
             queue,
             self.content,
@@ -101,8 +101,8 @@ impl NewRow {
             self.group,
             self.key,
             self.key_until,
-            filler.0,
-            filler.1,
+            padding_bytes.0,
+            padding_bytes.1,
             self.checksum,
         ])
     }

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::{Transaction, filler, statement};
+use super::{Transaction, padding, statement};
 use crate::error::Result;
 use crate::rules::outcome::Verdict;
 use crate::store::{AttemptRecord, Fence, FinishTx};
@@ -20,7 +20,8 @@ impl FinishTx for Transaction<'_> {
                 ("failed", Some(*retries), Some(error.as_str()), None, None, Some(finished), *gave_up)
             }
         };
-        let filler = if status == "pending" { filler::pending(run_at) } else { filler::finished(status, worker) };
+        let padding_bytes =
+            if status == "pending" { padding::pending(run_at) } else { padding::finished(status, worker) };
         let changed = self.connection.prepare_cached(statement!("finish"))?.execute(params![
             fence.id,
             queue,
@@ -33,8 +34,8 @@ impl FinishTx for Transaction<'_> {
             run_at,
             finished,
             gave_up,
-            filler.0,
-            filler.1
+            padding_bytes.0,
+            padding_bytes.1
         ])?;
         Ok(changed == 1)
     }

@@ -1,4 +1,4 @@
-//! How a file fares: its soundness, its schema, its size, its log and its locks.
+//! The health of a file: its integrity, its schema, its size, its WAL and its locks.
 
 use rusqlite::{Connection, params};
 
@@ -7,21 +7,19 @@ use crate::error::{Error, Result};
 use crate::model::Now;
 use crate::store::{Health, Kept, View};
 
-/// As many faults, and as many items of a kind, are told at most.
-const MOST_TOLD: usize = 100;
+/// At most this many faults, and items of each kind, are reported.
+const MOST_REPORTED: usize = 100;
 
 impl Database {
     pub fn health(&self, queue: &str, now: Now, lease_ms: i64, thorough: bool) -> Result<Health> {
         let (own_locks, writer) = match self.place() {
             Place::Memory(_) => (true, None),
-            Place::File(path) => {
-                (locks::has_own_locks(path), locks::obstacle(path).and_then(|obstacle| name(&obstacle)))
-            }
+            Place::File(path) => (locks::has_own_locks(path), locks::blocking_lock(path).and_then(|lock| name(&lock))),
         };
-        let wal_bytes = self.log_path().and_then(|log| std::fs::metadata(log).ok()).map_or(0, |file| file.len());
+        let wal_bytes = self.log_path().and_then(|wal| std::fs::metadata(wal).ok()).map_or(0, |file| file.len());
         self.read(|connection| {
             let page_bytes = number(connection, "PRAGMA page_size")?;
-            // Damage is an answer here, not an error, wherever it is met.
+            // Damage is a result here, not an error.
             let mut faults = if thorough { faults(connection)? } else { Vec::new() };
             let altered = schema::differences(connection)?;
             faults.extend(altered.iter().map(schema::Difference::describe));
@@ -33,7 +31,7 @@ impl Database {
                     faults.push(text);
                     Ok(Vec::new())
                 }
-                // What it goes by is missing, which is told above.
+                // An object that the statement needs is missing, which is reported above.
                 Err(Error::Storage(_)) if !altered.is_empty() => Ok(Vec::new()),
                 found => found,
             };
@@ -58,7 +56,7 @@ impl Database {
     fn kept(&self, connection: &Connection, queue: &str) -> Result<Vec<Kept>> {
         let mut kept = Vec::new();
         for reference in self.references().of(connection)?.iter() {
-            let mut ids = reference.finished(connection, queue, MOST_TOLD)?;
+            let mut ids = reference.finished(connection, queue, MOST_REPORTED)?;
             ids.sort_unstable();
             kept.extend(ids.into_iter().map(|id| Kept { id, table: reference.table.clone() }));
         }
@@ -78,7 +76,7 @@ fn faults(connection: &Connection) -> Result<Vec<String>> {
 
 fn unknown_status(connection: &Connection, queue: &str) -> Result<Vec<i64>> {
     let mut statement = connection.prepare(statement!("unknown_status"))?;
-    let rows = statement.query_map(params![queue, MOST_TOLD as i64], |row| row.get(0))?;
+    let rows = statement.query_map(params![queue, MOST_REPORTED as i64], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -86,13 +84,13 @@ fn number(connection: &Connection, pragma: &str) -> Result<i64> {
     Ok(connection.query_row(pragma, [], |row| row.get(0))?)
 }
 
-fn name(obstacle: &locks::Obstacle) -> Option<String> {
-    if obstacle.kind == locks::Kind::Reads {
+fn name(lock: &locks::BlockingLock) -> Option<String> {
+    if lock.kind == locks::LockKind::Reads {
         return None;
     }
-    Some(match obstacle.holder {
-        locks::Holder::ThisProcess => "this process".into(),
-        locks::Holder::Process(pid) => format!("process {pid}"),
-        locks::Holder::Unknown => "another process".into(),
+    Some(match lock.holder {
+        locks::LockHolder::ThisProcess => "this process".into(),
+        locks::LockHolder::Process(pid) => format!("process {pid}"),
+        locks::LockHolder::Unknown => "another process".into(),
     })
 }

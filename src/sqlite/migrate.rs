@@ -4,14 +4,13 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
-use super::place::Place;
-use super::{schema, statement};
+use super::{Place, schema, statement};
 use crate::error::{Error, Result};
 
 /// The schema this version writes.
 pub const VERSION: i64 = 5;
 
-/// The value of `PRAGMA auto_vacuum` that lets free pages go by small steps.
+/// The value of `PRAGMA auto_vacuum` that allows free pages to be returned by small steps.
 const INCREMENTAL: i64 = 2;
 
 /// What differs from file to file after migration.
@@ -19,27 +18,27 @@ const INCREMENTAL: i64 = 2;
 pub struct Shape {
     /// The application has a `meta` table of another shape, so the worker lease lives in ours.
     pub own_meta: bool,
-    /// Free pages can go back to the file system by small steps.
+    /// Free pages can be returned to the file system by small steps.
     pub gives_back_space: bool,
 }
 
 /// What opening a file found and did.
 pub struct Prepared {
     pub shape: Shape,
-    /// What was missing or altered, and was made anew.
+    /// Schema objects that were missing or altered, and were recreated.
     pub mended: Vec<String>,
 }
 
 /// Brings a freshly opened file to the present schema and into WAL mode.
 pub fn prepare(connection: &mut Connection, place: &Place, patience: Duration) -> Result<Prepared> {
-    // Reading comes first: a file that is no database, belongs to a newer version or has a table of that name that is
-    // not a queue, is not touched.
+    // Reads first: nothing is written to a file that is not a database, belongs to a newer version, or has a table of
+    // that name that is not a queue.
     let found = version(connection)?;
     if found == 0 {
         check_table(connection)?;
     }
     if let Place::File(_) = place {
-        // Only takes effect in a file that is still empty: one of ours, whose free space may go back by small steps.
+        // Takes effect only in an empty file, which will be ours: its free pages can then be returned by small steps.
         if connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0))? == 0 {
             connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
         }
@@ -54,10 +53,10 @@ pub fn prepare(connection: &mut Connection, place: &Place, patience: Duration) -
 
 fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
     let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Another process may have been first.
+    // Another process may have migrated it meanwhile.
     let found = version(&tx)?;
     check_table(&tx)?;
-    // Without a version there is nothing of ours, or what was left when tables were dropped: then it is made whole below.
+    // Without a version the file has nothing of ours, or remains of dropped tables, which are completed below.
     let has_lost_version = found == 0 && schema::has_remains(&tx)?;
     if has_lost_version {
         tx.execute_batch(include_str!("migrations/0002_leave.sql"))?;
@@ -86,7 +85,7 @@ fn lease_is_ours(connection: &Connection) -> Result<bool> {
     Ok(connection.query_row(statement!("lease_is_ours"), [], |row| row.get(0))?)
 }
 
-/// Everything that a new file gets.
+/// Creates everything that a new file gets.
 pub fn create(connection: &Connection) -> Result<()> {
     migrate(connection, 0)
 }
@@ -124,12 +123,12 @@ fn migrate(connection: &Connection, found: i64) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file has a queue, ours or membox's.
+/// Returns whether a file has a queue, ours or membox's.
 pub fn has_queue(connection: &Connection) -> Result<bool> {
     Ok(exists(connection, "membox_queue_meta")? || exists(connection, "ingest_queue")?)
 }
 
-/// 0 for a file that has no queue of ours yet.
+/// Returns the schema version; 0 for a file that has no queue of ours yet.
 pub fn version(connection: &Connection) -> Result<i64> {
     if !exists(connection, "membox_queue_meta")? {
         return Ok(0);
@@ -156,7 +155,7 @@ fn create_or_extend(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Membox's own columns: without them the table is somebody else's.
+/// Membox's own columns. A table without them belongs to another application.
 const MEMBOX_COLUMNS: [&str; 11] = [
     "id",
     "content",
@@ -171,21 +170,21 @@ const MEMBOX_COLUMNS: [&str; 11] = [
     "finished_at",
 ];
 
-/// Refuses an `ingest_queue` that is not a queue: items put into it would be lost.
+/// Refuses an `ingest_queue` that is not a queue: items enqueued into it would be lost.
 fn check_table(connection: &Connection) -> Result<()> {
     let kind: Option<String> =
         connection.query_row(statement!("kind_of"), ["ingest_queue"], |row| row.get(0)).optional()?;
-    let complaint = match kind.as_deref() {
+    let objection = match kind.as_deref() {
         None => return Ok(()),
         Some("table")
             if connection.query_row(statement!("is_without_rowid"), ["ingest_queue"], |row| row.get(0))? =>
         {
             Some("it is WITHOUT ROWID".into())
         }
-        Some("table") => complaint(&columns(connection, "ingest_queue")?),
+        Some("table") => objection(&columns(connection, "ingest_queue")?),
         Some(kind) => Some(format!("it is a {kind}")),
     };
-    match complaint {
+    match objection {
         None => Ok(()),
         Some(reason) => Err(Error::Storage(format!(
             "the file has an ingest_queue of its own that is not a queue: {reason}; use another file"
@@ -193,7 +192,7 @@ fn check_table(connection: &Connection) -> Result<()> {
     }
 }
 
-fn complaint(present: &[Column]) -> Option<String> {
+fn objection(present: &[Column]) -> Option<String> {
     let find = |name: &str| present.iter().find(|column| column.name.eq_ignore_ascii_case(name));
     if let Some(missing) = MEMBOX_COLUMNS.into_iter().find(|name| find(name).is_none()) {
         return Some(format!("it has no column {missing}"));
@@ -208,8 +207,8 @@ fn complaint(present: &[Column]) -> Option<String> {
     let known =
         |name: &str| MEMBOX_COLUMNS.into_iter().chain(additions().map(|(name, _)| name)).any(|known| known == name);
     let demanding = |column: &&Column| column.required && column.default.is_none() && column.key == 0;
-    let stranger = present.iter().filter(demanding).find(|column| !known(&column.name.to_ascii_lowercase()));
-    stranger.map(|column| format!("its column {} must be given a value", column.name))
+    let unknown = present.iter().filter(demanding).find(|column| !known(&column.name.to_ascii_lowercase()));
+    unknown.map(|column| format!("its column {} must be given a value", column.name))
 }
 
 pub fn extend(connection: &Connection) -> Result<()> {
@@ -249,7 +248,7 @@ fn columns(connection: &Connection, table: &str) -> Result<Vec<Column>> {
     Ok(columns)
 }
 
-/// Whether the application's `meta` takes the worker lease: the surest way to know is to try, and to undo it.
+/// Returns whether the application's `meta` can store the worker lease, by trying it and rolling back.
 fn takes_lease(connection: &Connection) -> Result<bool> {
     connection.execute_batch("SAVEPOINT lease")?;
     let key = crate::rules::lease::key(crate::rules::name::DEFAULT_QUEUE);
@@ -266,7 +265,8 @@ pub fn exists(connection: &Connection, table: &str) -> Result<bool> {
     Ok(kind.is_some())
 }
 
-/// The switch needs the file for itself for a moment, and SQLite reports that without asking the busy handler.
+/// Switches to WAL mode, which needs exclusive access for a moment; SQLite reports that without calling the busy
+/// handler.
 fn switch_to_wal(connection: &Connection, patience: Duration) -> Result<()> {
     let deadline = Instant::now().checked_add(patience);
     loop {

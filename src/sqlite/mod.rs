@@ -1,26 +1,17 @@
 //! The SQLite engine: bind, run, map rows; one short function per statement, in the file of its verb.
 
 mod backup;
-mod checkpoint;
 mod claim;
-mod connection;
 mod engine;
 mod enqueue;
-mod failure;
-mod filler;
+mod file;
 mod finish;
 mod foreign;
-#[cfg(unix)]
-mod fork;
 mod health;
-mod joint;
 mod lease;
-#[cfg_attr(not(unix), path = "locks_elsewhere.rs")]
 mod locks;
-#[cfg(unix)]
-mod log;
 mod migrate;
-mod place;
+mod padding;
 mod rate;
 mod read;
 mod reclaim;
@@ -32,16 +23,13 @@ mod rows;
 mod schedule;
 mod schema;
 mod settings;
-mod signs;
-mod turns;
 
 #[cfg(feature = "python")]
-pub use connection::ring_all;
-pub use connection::{Database, has_queue};
+pub use file::ring_all;
+pub use file::{Database, Place, has_queue};
 pub use foreign::Statement;
 #[cfg(feature = "python")]
 pub use locks::{COMMIT_CHECK, FORK, LOCKS, install};
-pub use place::Place;
 
 use once_cell::unsync::OnceCell;
 use rusqlite::types::FromSql;

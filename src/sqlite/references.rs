@@ -1,5 +1,5 @@
-//! Foreign keys by which tables of the user refer to items. Our connections do not enforce them, so that a delete of ours
-//! neither cascades nor fails half-way; instead, what is referred to is not deleted.
+//! Foreign keys by which tables of the user refer to items. Our connections do not enforce them, so that our deletes
+//! neither cascade nor fail half-way. Instead, items that are referred to are not deleted.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Reference {
     columns: Vec<(String, String)>,
 }
 
-/// The foreign keys of a file that refer to items, usually none; read anew when its schema has changed.
+/// The foreign keys of a file that refer to items, usually none; read again when its schema has changed.
 #[derive(Default)]
 pub struct References(Mutex<Option<(i64, Arc<[Reference]>)>>);
 
@@ -48,7 +48,7 @@ fn read(connection: &Connection) -> Result<Vec<Reference>> {
 }
 
 impl Reference {
-    /// Those of the given items of a queue that the key refers to.
+    /// Returns those of the given items of a queue that the key refers to.
     pub fn among(&self, connection: &Connection, queue: &str, ids: &[i64]) -> Result<Vec<i64>> {
         let sql = format!(
             "SELECT item.id FROM json_each(?2) AS asked CROSS JOIN ingest_queue AS item ON item.id = asked.value
@@ -59,7 +59,7 @@ impl Reference {
         collect(connection, &sql, params![queue, asked])
     }
 
-    /// Finished items of a queue that the key refers to, a bounded number.
+    /// Returns finished items of a queue that the key refers to, at most `limit`.
     pub fn finished(&self, connection: &Connection, queue: &str, limit: usize) -> Result<Vec<i64>> {
         let sql = format!(
             "SELECT item.id FROM ingest_queue AS item
@@ -69,7 +69,7 @@ impl Reference {
         collect(connection, &sql, params![queue, limit as i64])
     }
 
-    /// The names are the user's, so this is the one place where SQL is put together. The item stands on the left: its
+    /// Only here is SQL formatted, because table and column names are the user's. The item stands on the left: its
     /// columns decide how values are compared, as they do for foreign keys.
     fn condition(&self) -> String {
         let (theirs, ours): (Vec<_>, Vec<_>) =

@@ -1,4 +1,4 @@
-//! The schema as it should be beside the one a file has: what is missing or altered is named, and made again.
+//! Schema comparison: which of our schema objects a file lacks or has altered, and how they are recreated.
 
 use std::sync::OnceLock;
 
@@ -19,25 +19,25 @@ impl Object {
         format!("{} {}", self.kind, self.name)
     }
 
-    /// Triggers have names of their own; a table, a view and an index cannot have the same.
+    /// Triggers have a namespace of their own; tables, views and indexes share one.
     fn has_name_of(&self, other: &Object) -> bool {
         self.name.eq_ignore_ascii_case(&other.name) && (self.kind == "trigger") == (other.kind == "trigger")
     }
 
-    /// Whether the file has it as it should be. Tables have grown in other ways from file to file: only that they are
-    /// there counts.
+    /// Returns whether the file has the object as expected. Tables differ with the history of the file, so for them
+    /// only their presence counts.
     fn is_like(&self, expected: &Object) -> bool {
         let is_same_text = || self.sql == expected.sql || words(&self.sql).eq(words(&expected.sql));
         self.kind == expected.kind && (self.kind == "table" || is_same_text())
     }
 }
 
-/// How the text of a statement is laid out does not matter.
+/// White space in the text of a statement does not matter.
 fn words(sql: &str) -> impl Iterator<Item = &str> {
     sql.split_whitespace()
 }
 
-/// What differs from the schema as it should be.
+/// One schema object that differs from the expected one.
 pub struct Difference {
     pub expected: &'static Object,
     /// What the file has under that name.
@@ -55,10 +55,10 @@ pub fn fault(what: &str, how: &str) -> String {
     format!("{what} {how}; close the queue and open it again to have it made anew")
 }
 
-/// In the order they are made. They are found out by making them, once in a process.
+/// The expected objects in the order of their creation, found by creating them in memory once per process.
 fn expected() -> Result<&'static [Object]> {
     static EXPECTED: OnceLock<Vec<Object>> = OnceLock::new();
-    // Nobody waits here for anybody: a fork may come in between.
+    // No thread waits for another here: a fork in between would leave the child waiting forever.
     if let Some(known) = EXPECTED.get() {
         return Ok(known);
     }
@@ -86,7 +86,7 @@ pub fn differences(connection: &Connection) -> Result<Vec<Difference>> {
     Ok(expected.iter().filter_map(compare).collect())
 }
 
-/// Whether something of ours is left in a file that has lost its version.
+/// Returns whether a file that has lost its version still has objects of ours.
 pub fn has_remains(connection: &Connection) -> Result<bool> {
     let present = objects(connection)?;
     let expected = expected()?;
@@ -94,7 +94,7 @@ pub fn has_remains(connection: &Connection) -> Result<bool> {
     Ok(present.iter().any(|object| object.name != "ingest_queue" && is_ours(object)))
 }
 
-/// Makes anew what is missing or altered, and counts anew what triggers would have counted. Returns what it made.
+/// Recreates what is missing or altered, and recounts what triggers would have counted. Returns what it created.
 pub fn mend(connection: &Connection) -> Result<Vec<String>> {
     let differences = differences(connection)?;
     if differences.is_empty() {
@@ -113,7 +113,7 @@ pub fn mend(connection: &Connection) -> Result<Vec<String>> {
             Some(found) => connection.execute_batch(&format!("DROP {} {}", found.kind, expected.name))?,
         }
     }
-    // A view takes its triggers along.
+    // Dropping a view drops its triggers.
     let missing = self::differences(connection)?.into_iter().map(|difference| difference.expected).collect::<Vec<_>>();
     let (tables, others): (Vec<&Object>, _) = missing.iter().partition(|object| object.kind == "table");
     tables.iter().try_for_each(|table| connection.execute_batch(&table.sql))?;

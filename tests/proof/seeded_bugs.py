@@ -66,21 +66,21 @@ BUGS = [
     ),
     Bug(
         "deferred BEGIN",
-        "src/sqlite/connection.rs",
+        "src/sqlite/file/writer.rs",
         '|| run(connection, "BEGIN IMMEDIATE")',
         '|| run(connection, "BEGIN")',
         ("tests/test_processes.py", "tests/proof/test_transactions.py"),
     ),
     Bug(
         "OFD locks off",
-        "src/sqlite/locks.rs",
+        "src/sqlite/locks/calls.rs",
         "let command = if !has_ofd || LOCKS.is_off() {",
         "let command = if has_ofd || LOCKS.is_off() {",
         ("tests/same_process/test_two_copies.py",),
     ),
     Bug(
         "shared memory inherited by children",
-        "src/sqlite/locks.rs",
+        "src/sqlite/locks/calls.rs",
         "unsafe { libc::madvise(mapping, length, libc::MADV_DONTFORK) }",
         "unsafe { libc::madvise(mapping, length, libc::MADV_NORMAL) }",
         ("tests/same_process/test_forks.py",),
@@ -94,7 +94,7 @@ BUGS = [
     ),
     Bug(
         "now read before the wait for the lock",
-        "src/sqlite/connection.rs",
+        "src/sqlite/file/writer.rs",
         "        let outcome = match self.begin(flush, clock, wait, work) {\n",
         "        let early = Clock::system();\n"
         "        early.set(Some(clock.now().ms()));\n"
@@ -132,21 +132,21 @@ BUGS = [
     ),
     Bug(
         "frames of the log dropped",
-        "src/sqlite/log.rs",
-        "return if send(fd, held, start) { length as isize } else { -1 };",
-        "return if start > 0 || send(fd, held, start) { length as isize } else { -1 };",
+        "src/sqlite/file/wal.rs",
+        "return if write_all(fd, frames, start) { length as isize } else { -1 };",
+        "return if start > 0 || write_all(fd, frames, start) { length as isize } else { -1 };",
         ("tests/contract/test_open.py",),
     ),
     Bug(
         "commits into a removed log acknowledged",
-        "src/sqlite/locks.rs",
+        "src/sqlite/locks/sharing.rs",
         "if current == Some(database) && ours.all(",
         "if true || ours.all(",
         ("tests/test_hardships.py", "tests/test_files.py"),
     ),
     Bug(
         "the dead not noticed",
-        "src/sqlite/locks.rs",
+        "src/sqlite/locks/liveness.rs",
         "conflicting_lock(file.lock_fd(), byte, 1).map_or(true, |lock| lock.is_some())",
         "conflicting_lock(file.lock_fd(), byte, 1).map_or(true, |lock| lock.is_some() || true)",
         ("tests/test_deaths.py",),

@@ -1,18 +1,20 @@
-//! What happens around a fork.
+//! Fork handlers: what is locked before a fork, and what a child forgets.
 //!
 //! A child inherits open files and with them their locks, SQLite's bookkeeping about both, and mutexes whose holders do
-//! not exist in it. `pthread_atfork` sees every fork, also those Python does not know of. Before it, everything that must
-//! be whole in the child is held: the open databases, SQLite's static mutexes, the registry of descriptors. In the child
-//! the inherited descriptors are closed and the generation rises: what belongs to an older generation is never used and
-//! never freed, and SQLite, which finds its bookkeeping by a device number that now reads differently, starts afresh.
+//! not exist in it. `pthread_atfork` handlers run at every fork, including those that Python does not know of. Before
+//! the fork, everything that must be consistent in the child is locked: the open databases, SQLite's static mutexes,
+//! the registry of descriptors. In the child the inherited descriptors are closed and the generation rises. Objects of
+//! an older generation are never used and never freed. SQLite finds its bookkeeping by a device number that the calls
+//! now salt differently, and starts afresh.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 
 use rusqlite::ffi;
 
-use super::connection::OpenHold;
-use super::locks::{FORK, ForkHold};
+use super::super::file::OpenDatabasesGuard;
+use super::protections::FORK;
+use super::registry::RegistryGuard;
 use crate::error::{Error, Result};
 use crate::process;
 
@@ -38,55 +40,55 @@ pub fn install() -> Result<()> {
     Ok(())
 }
 
-/// What the forking thread holds from `before` to `in_parent` or `in_child`.
-struct Holds {
-    open: OpenHold,
-    files: ForkHold,
+/// The locks of the forking thread from `before` to `in_parent` or `in_child`.
+struct Guards {
+    open: OpenDatabasesGuard,
+    files: RegistryGuard,
 }
 
-struct Stash(UnsafeCell<Option<Holds>>);
+struct GuardCell(UnsafeCell<Option<Guards>>);
 
 // SAFETY: only the thread that holds the locks in it touches it, between the two handlers of one fork.
-unsafe impl Sync for Stash {}
+unsafe impl Sync for GuardCell {}
 
-static STASH: Stash = Stash(UnsafeCell::new(None));
+static GUARDS: GuardCell = GuardCell(UnsafeCell::new(None));
 
 extern "C" fn before() {
     if FORK.is_off() {
         return;
     }
-    let open = OpenHold::take();
+    let open = OpenDatabasesGuard::take();
     for mutex in MUTEXES {
         // SAFETY: static mutexes exist once SQLite is initialised, and it is.
         unsafe { ffi::sqlite3_mutex_enter(ffi::sqlite3_mutex_alloc(mutex)) };
     }
-    let files = ForkHold::take();
-    // SAFETY: see `Stash`.
-    unsafe { *STASH.0.get() = Some(Holds { open, files }) };
+    let files = RegistryGuard::take();
+    // SAFETY: see `GuardCell`.
+    unsafe { *GUARDS.0.get() = Some(Guards { open, files }) };
 }
 
 extern "C" fn in_parent() {
-    let Some(Holds { open, files }) = take() else { return };
+    let Some(Guards { open, files }) = take() else { return };
     drop(files);
-    leave_mutexes();
+    release_mutexes();
     drop(open);
 }
 
 extern "C" fn in_child() {
-    let Some(Holds { mut open, mut files }) = take() else { return };
-    files.leave_parents_files();
+    let Some(Guards { mut open, mut files }) = take() else { return };
+    files.close_parents_files();
     process::begin_generation();
     drop(files);
-    leave_mutexes();
-    open.leave_parents_databases();
+    release_mutexes();
+    open.forget_parents_databases();
 }
 
-fn take() -> Option<Holds> {
-    // SAFETY: see `Stash`.
-    unsafe { (*STASH.0.get()).take() }
+fn take() -> Option<Guards> {
+    // SAFETY: see `GuardCell`.
+    unsafe { (*GUARDS.0.get()).take() }
 }
 
-fn leave_mutexes() {
+fn release_mutexes() {
     for mutex in MUTEXES.into_iter().rev() {
         // SAFETY: entered by this thread in `before`.
         unsafe { ffi::sqlite3_mutex_leave(ffi::sqlite3_mutex_alloc(mutex)) };

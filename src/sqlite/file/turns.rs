@@ -1,51 +1,52 @@
 //! Fairness at the write lock: which process yields to which.
 //!
-//! SQLite's write lock has no queue. A process that writes without a pause finds it free whenever it comes back; one that
-//! writes now and then has to hit the instant in between, and may wait for a hundred milliseconds. Each change of writer
-//! is dear, because the next writer reads changed pages anew. So writers tell each other, by locks on bytes of the file:
+//! SQLite's write lock has no queue. A process that writes without a pause finds it free whenever it comes back. A
+//! process that writes now and then has to hit the instant in between, and may wait for a hundred milliseconds. Each
+//! change of writer is expensive, because the next writer reads the changed pages again. So writers signal each other
+//! by marks, which are locks on bytes of the file:
 //!
-//! | writer | tells that it waits | and the steady writer that comes back to the lock |
+//! | writer | signals that it waits | the steady writer that comes back to the lock |
 //! |---|---|---|
-//! | occasional | at once, and tries often | yields at once, and goes on with its turn afterwards |
-//! | steady: writes without a pause | after a while, and tries seldom | yields when its own turn is over, and tells so |
+//! | occasional | at once, and tries often | yields at once, and continues its turn afterwards |
+//! | steady: writes without a pause | after a while, and tries rarely | yields when its own turn is over, and signals that |
 
 use std::time::{Duration, Instant};
 
-use super::locks::{Mark, MarkGuard};
+use super::super::locks::{Mark, MarkGuard};
 use crate::error::{Error, Result};
 
-/// A writer is steady that has come back so often sooner than this after its last transaction.
+/// A writer is steady once it has come back this often within `AT_ONCE` after its last transaction.
 const STEADY_AFTER: u32 = 8;
 const AT_ONCE: Duration = Duration::from_micros(500);
-/// One longer pause halves the count: the system may have let the process wait.
+/// The count stops here. A longer pause only halves it: the system may have suspended the process.
 const MOST_COUNTED: u32 = 16;
-/// How long a steady writer goes on while another one waits.
+/// How long a steady writer continues while another steady one waits.
 const TURN: Duration = Duration::from_millis(20);
-/// How long a steady writer waits before it tells so; its own turn is over then.
+/// How long a steady writer waits before it signals that; its own turn is over then.
 const STEADY_PATIENCE: Duration = Duration::from_millis(5);
-/// How often a steady writer looks whether others wait.
+/// How often a steady writer checks whether others wait.
 const LOOK_EVERY: Duration = Duration::from_micros(300);
-/// How long it yields to an occasional writer. A process that tells for longer that it waits was perhaps stopped.
+/// How long it yields to an occasional writer. A process whose mark stays longer may have been stopped.
 const LONGEST_YIELD: Duration = Duration::from_millis(20);
-/// How long it yields to a steady one, which hears of it sooner. Another may tell that it waits as soon as that one has the
-/// lock, so that the mark says nothing then.
+/// How long it yields to a steady one, which notices sooner. As soon as that one has the lock, a third may set the mark
+/// again, so that a longer wait for the mark would prove nothing.
 const YIELD_TO_STEADY: Duration = Duration::from_millis(2);
-/// How long the marks of others are disregarded when two yields in a row were in vain; longer after each further one.
+/// How long marks are disregarded after two yields in a row were in vain; longer after each further one.
 const DISREGARD: Duration = Duration::from_millis(50);
-/// How often a steady writer that waits looks whether another one yields to it.
+/// How often a waiting steady writer checks whether another one yields to it.
 const LOOK_FOR_YIELD: Duration = Duration::from_micros(200);
-/// A few transactions, and what only a long transaction of another program explains.
+/// The length of a few transactions, and one that only a long transaction of another program explains.
 const SHORT_WAIT: Duration = Duration::from_millis(10);
 const LONG_WAIT: Duration = Duration::from_millis(100);
-/// The system adds about as much again.
+/// The system's own delay adds about as much again.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
-/// How often the lock is asked for before the first sleep: most transactions are shorter than the shortest sleep.
-const SHORT_TRIES: u32 = 2;
+/// Tries before the first sleep: most transactions are shorter than the shortest sleep.
+const TRIES_BEFORE_SLEEP: u32 = 2;
 
 /// A file, by device and inode; `None` for one in memory.
 type File = Option<(u64, u64)>;
 
-/// What a process's writer remembers of its turns.
+/// What the writer of a process remembers of its turns.
 #[derive(Default)]
 pub struct Turns {
     last_transaction: Option<Instant>,
@@ -54,19 +55,19 @@ pub struct Turns {
     looked_at: Option<Instant>,
     disregards_until: Option<Instant>,
     yields_in_vain: u32,
-    /// An occasional writer keeps it until its transaction has ended: a steady one that meets it knows that the lock will
-    /// soon be free again.
+    /// An occasional writer keeps its mark until its transaction has ended: a steady writer that sees it knows that the
+    /// lock will soon be free again.
     waits: Option<MarkGuard>,
 }
 
 impl Turns {
-    /// The transaction has ended, whichever way.
+    /// To be called when a transaction has ended, by commit or rollback.
     pub fn after_transaction(&mut self) {
         self.waits = None;
         self.last_transaction = Some(Instant::now());
     }
 
-    /// Asks for the lock until it is given, for at most `limit`.
+    /// Calls `begin` until it gets the lock, for at most `limit`.
     pub fn wait(&mut self, file: File, limit: Duration, begin: impl Fn() -> Result<()>) -> Result<()> {
         let started = Instant::now();
         let is_back_at_once = self.last_transaction.is_some_and(|time| started.duration_since(time) < AT_ONCE);
@@ -101,7 +102,7 @@ impl Turns {
                 self.waits = take(file, Mark::OccasionalWaits);
             }
             match waited {
-                _ if tries < SHORT_TRIES => std::thread::yield_now(),
+                _ if tries < TRIES_BEFORE_SLEEP => std::thread::yield_now(),
                 waited if waited < SHORT_WAIT => sleep(SHORTEST_PAUSE, limit - waited),
                 waited if waited < LONG_WAIT => sleep(varied(1_000), limit - waited),
                 _ => sleep(varied(8_000), limit - waited),
@@ -133,12 +134,16 @@ impl Turns {
                 return begun;
             }
             let left = limit - waited;
-            if tries < SHORT_TRIES {
+            if tries < TRIES_BEFORE_SLEEP {
                 std::thread::yield_now();
             } else if yielded != Yielded::ToSteady && waited < SHORT_WAIT && is_taken(file, Mark::OccasionalWaits) {
                 sleep(SHORTEST_PAUSE, left);
             } else {
-                self.sleep_until_yielded_to(file, waited, varied(2_000 << (tries - SHORT_TRIES).min(2)).min(left));
+                self.sleep_until_yielded_to(
+                    file,
+                    waited,
+                    varied(2_000 << (tries - TRIES_BEFORE_SLEEP).min(2)).min(left),
+                );
             }
         }
         unreachable!("the tries do not end")
@@ -177,7 +182,7 @@ impl Turns {
         if is_taken(file, Mark::OccasionalWaits) {
             self.yield_to_occasional(file, started, limit)
         } else if is_over && is_taken(file, Mark::SteadyWaits) {
-            let _told = take(file, Mark::Yields);
+            let _mark = take(file, Mark::Yields);
             while started.elapsed() < YIELD_TO_STEADY.min(limit) && is_taken(file, Mark::SteadyWaits) {
                 std::thread::sleep(SHORTEST_PAUSE);
             }
@@ -199,13 +204,13 @@ impl Turns {
     }
 }
 
-/// To whom a steady writer has yielded last.
+/// To which writer a steady one has just yielded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Yielded {
     ToNone,
     ToOccasional,
     ToSteady,
-    /// An occasional one told for too long that it waits.
+    /// The mark of an occasional writer stayed too long.
     InVain,
 }
 
@@ -225,7 +230,7 @@ fn sleep(pause: Duration, left: Duration) {
     std::thread::sleep(pause.min(left));
 }
 
-/// Between half of `longest` and all of it, so that the waiting writers do not march in step.
+/// Between half of `longest` and all of it, so that waiting writers do not wake at the same time.
 fn varied(longest_microseconds: u64) -> Duration {
     let dice = u64::from(getrandom::u32().unwrap_or(0));
     let half = longest_microseconds / 2;
@@ -239,7 +244,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use super::super::locks::set_mark;
+    use super::super::super::locks::set_mark;
     use super::*;
     use crate::{NewItem, Options, Queue};
 

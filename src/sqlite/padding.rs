@@ -1,11 +1,12 @@
-//! How much filler keeps a row's length the same while it is pending, processing and finished.
+//! Padding: how many bytes keep a row's length the same while it is pending, processing and finished.
 //!
-//! The bytes are those of SQLite's record format. A filler that does not fit exactly costs time, never correctness:
-//! the row is then rewritten as a whole.
+//! Lengths are those of SQLite's record format. Padding that does not fit exactly costs time, never correctness: SQLite
+//! then rewrites the whole row. The two columns are called `filler` in the table.
 
-/// What a row may need besides its status: two times, a token, a lease, the worker's name and number, or two times.
+/// Bytes for the columns that vary: the status; while processing a time, a token, the lease, the worker's name and
+/// number; once finished two times and the worker's name.
 const ROOM: usize = 104;
-/// Longer blobs would need a longer header, and the length would change after all.
+/// A longer blob would need a longer record header, which would change the row's length.
 const LARGEST: usize = 57;
 
 const TIME_TEXT: usize = "2026-06-14 10:00:00.000".len();
@@ -13,23 +14,23 @@ const TOKEN: usize = 8;
 /// Milliseconds since 1970, from 1970-01-26 to the year 6429.
 const TIME_MS: usize = 6;
 
-/// The sizes of the two filler columns.
-pub type Filler = (i64, i64);
+/// The sizes of the two padding columns.
+pub type Padding = (i64, i64);
 
-pub fn pending(run_at: Option<i64>) -> Filler {
-    beside("pending".len() + run_at.map_or(0, |_| TIME_MS))
+pub fn pending(run_at: Option<i64>) -> Padding {
+    fill_up("pending".len() + run_at.map_or(0, |_| TIME_MS))
 }
 
-pub fn processing(lease_ms: i64, worker: &str, holder: Option<i64>) -> Filler {
+pub fn processing(lease_ms: i64, worker: &str, holder: Option<i64>) -> Padding {
     let holder = holder.map_or(0, integer);
-    beside("processing".len() + TIME_TEXT + TOKEN + TIME_MS + integer(lease_ms) + worker.len() + holder)
+    fill_up("processing".len() + TIME_TEXT + TOKEN + TIME_MS + integer(lease_ms) + worker.len() + holder)
 }
 
-pub fn finished(status: &str, worker: Option<&str>) -> Filler {
-    beside(status.len() + TIME_TEXT + TIME_TEXT + worker.map_or(0, str::len))
+pub fn finished(status: &str, worker: Option<&str>) -> Padding {
+    fill_up(status.len() + TIME_TEXT + TIME_TEXT + worker.map_or(0, str::len))
 }
 
-fn beside(used: usize) -> Filler {
+fn fill_up(used: usize) -> Padding {
     let left = ROOM.saturating_sub(used);
     let first = left.min(LARGEST);
     (first as i64, (left - first).min(LARGEST) as i64)
@@ -51,8 +52,8 @@ fn integer(value: i64) -> usize {
 mod tests {
     use super::*;
 
-    fn sum(filler: Filler) -> usize {
-        (filler.0 + filler.1) as usize
+    fn sum(padding: Padding) -> usize {
+        (padding.0 + padding.1) as usize
     }
 
     #[test]

@@ -1,18 +1,18 @@
-//! Where locks belong to handles and there is no fork (Windows), nothing has to be done. Untested.
+//! The counterpart for Windows, where locks belong to handles and there is no fork: nothing is replaced. Untested.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::signs::Kept;
+use super::kept_signs::KeptSign;
 use crate::error::Result;
 
-pub struct Measure;
+pub struct Protection;
 
-pub static LOCKS: Measure = Measure;
-pub static FORK: Measure = Measure;
-pub static COMMIT_CHECK: Measure = Measure;
+pub static LOCKS: Protection = Protection;
+pub static FORK: Protection = Protection;
+pub static COMMIT_CHECK: Protection = Protection;
 
-impl Measure {
+impl Protection {
     pub fn switch_off(&self) -> Result<()> {
         Ok(())
     }
@@ -57,41 +57,41 @@ pub fn has_own_locks(_path: &Path) -> bool {
     true
 }
 
-pub struct Obstacle {
-    pub holder: Holder,
-    pub kind: Kind,
+pub struct BlockingLock {
+    pub holder: LockHolder,
+    pub kind: LockKind,
 }
 
 #[derive(PartialEq, Eq)]
-pub enum Holder {
+pub enum LockHolder {
     ThisProcess,
     Process(i32),
     Unknown,
 }
 
 #[derive(PartialEq, Eq)]
-pub enum Kind {
+pub enum LockKind {
     Writes,
     Reads,
     Excludes,
 }
 
-pub fn obstacle(_path: &Path) -> Option<Obstacle> {
+pub fn blocking_lock(_path: &Path) -> Option<BlockingLock> {
     None
 }
 
-/// What this copy of SQLite keeps for the whole process.
+/// What our copy of SQLite keeps for the whole process.
 pub struct Registry {
-    pub(super) kept_signs: Vec<Kept>,
+    pub(super) kept_signs: Vec<KeptSign>,
 }
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { kept_signs: Vec::new() });
 
-pub(super) fn registry() -> MutexGuard<'static, Registry> {
+pub fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where a dead process cannot be told from a silent one, leases alone decide.
+/// The system does not tell whether a process lives, so leases alone decide.
 pub struct SignOfLife {
     pub number: i64,
 }
@@ -112,11 +112,11 @@ impl SignOfLife {
     }
 }
 
-pub fn write_log_again(_log: &Path) -> Result<()> {
+pub fn rewrite_wal(_wal: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where there are no such locks, chance decides whose turn it is.
+/// There are no such locks, so chance decides which writer gets the lock.
 pub struct MarkGuard;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,33 +1,33 @@
-//! Signs of life of claims whose items were dropped: kept until the leases are over, and no more than a few.
+//! Signs of life of claims whose items were dropped: a bounded number, kept until their leases expire.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::locks::{self, SignOfLife};
+use super::{SignOfLife, registry};
 
-/// Each may keep a descriptor open; the oldest goes first.
+/// Each may keep a descriptor open; the oldest is dropped first.
 const MOST: usize = 64;
 
-pub struct Kept {
+pub struct KeptSign {
     sign: Arc<SignOfLife>,
     until: Option<Instant>,
 }
 
-/// Keeps a sign for so long.
+/// Keeps a sign for the given time.
 pub fn keep(sign: Arc<SignOfLife>, time: Duration) {
     let until = Instant::now().checked_add(time);
-    let kept = &mut locks::registry().kept_signs;
+    let kept = &mut registry().kept_signs;
     match kept.iter_mut().find(|known| Arc::ptr_eq(&known.sign, &sign)) {
         Some(known) => known.until = known.until.max(until),
-        None => kept.push(Kept { sign, until }),
+        None => kept.push(KeptSign { sign, until }),
     }
 }
 
-/// Gives up what is no longer needed.
+/// Drops the signs that are no longer needed.
 pub fn tidy() {
     let now = Instant::now();
     let mut gone = Vec::new();
-    let mut registry = locks::registry();
+    let mut registry = registry();
     let kept = &mut registry.kept_signs;
     let surplus = kept.len().saturating_sub(MOST);
     for (age, known) in std::mem::take(kept).into_iter().enumerate() {
@@ -35,6 +35,6 @@ pub fn tidy() {
         if is_needed { kept.push(known) } else { gone.push(known) }
     }
     drop(registry);
-    // Outside the lock: the last owner closes files.
+    // Without the registry locked: dropping the last owner of a sign closes files.
     drop(gone);
 }

@@ -1,22 +1,22 @@
-//! Paths: what may name a queue's file, and the one name it has.
+//! Paths: which ones may name a queue's file, and the one absolute path each leads to.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::locks;
+use super::super::locks;
 use crate::error::{Error, Result};
 
 /// Where a database lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// One private connection, for tests; the number tells one from another.
+    /// One private connection, for tests; the number distinguishes them.
     Memory(u64),
-    /// An absolute path, so that SQLite cannot read it as a URI.
+    /// An absolute path, which SQLite never reads as a URI.
     File(PathBuf),
 }
 
 impl Place {
-    /// Reads a path as the user gave it. The file need not exist, its directory must.
+    /// Resolves a path that the user gave. The file need not exist; its directory must.
     pub fn resolve(path: &Path) -> Result<Self> {
         if path == Path::new(":memory:") {
             static MADE: AtomicU64 = AtomicU64::new(0);
@@ -43,7 +43,7 @@ impl Place {
         if path.is_dir() {
             return Err(Error::Invalid(format!("{} is a directory; pass the path of a file in it", path.display())));
         }
-        // A link leads to one file under one name, so that every user of it finds the same WAL.
+        // Links are resolved, so that every process finds the same WAL.
         if let Ok(real) = path.canonicalize() {
             return Ok(Place::File(real));
         }
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-/// Says that a directory is missing, or what was given in place of a path.
+/// Explains that a directory is missing, or that a URL or `~` was given instead of a path.
 fn missing(path: &Path, parent: &Path) -> Error {
     let given = path.to_string_lossy();
     if given.contains("://") {
@@ -70,7 +70,7 @@ fn missing(path: &Path, parent: &Path) -> Error {
     Error::MissingDirectory(parent.to_owned())
 }
 
-/// Where a link leads whose target does not exist yet.
+/// Follows a link whose target does not exist yet.
 fn follow_links(path: &Path) -> Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..40 {

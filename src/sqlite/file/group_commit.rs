@@ -1,5 +1,5 @@
-//! Group commit: threads that wait for the writer hand their work to whoever has it, and share one transaction and one
-//! sync. Each has a savepoint and an answer of its own.
+//! Group commit: threads that wait for the writer offer their work to the thread that has it, the leader. All share one
+//! transaction and one sync; each has its own savepoint and its own result.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,22 +7,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::Connection;
 
-use super::Transaction;
-use super::connection::run;
+use super::super::Transaction;
+use super::writer::run;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::store::Flush;
 use crate::sync::Mutex;
 
-/// How many share one transaction.
-const MOST: usize = 64;
+/// At most this many offers share one transaction.
+const MOST_SHARING: usize = 64;
 
-/// What a thread wants done in a transaction; the value it makes is left in the thread's own hands.
+/// What a thread wants done in a transaction. The value it makes is stored by the work itself, in the thread's own
+/// memory.
 pub type Work<'a> = dyn FnMut(&Transaction) -> Result<()> + Send + 'a;
 
-/// Work that waits for somebody to do it.
-pub struct Ticket {
-    /// On the stack of the thread that waits; see [`Joint::offer`].
+/// Work that waits for a leader to run it.
+pub struct Offer {
+    /// On the stack of the thread that waits; see [`GroupCommit::offer`].
     work: *mut Work<'static>,
     flush: Flush,
     clock: Clock,
@@ -30,92 +31,93 @@ pub struct Ticket {
     is_done: AtomicBool,
 }
 
-// SAFETY: the work is `Send`, and used by one thread at a time: by whoever took the ticket, while its owner waits.
-unsafe impl Send for Ticket {}
-unsafe impl Sync for Ticket {}
+// SAFETY: the work is `Send`, and used by one thread at a time: by the leader that took the offer, while the owner
+// waits.
+unsafe impl Send for Offer {}
+unsafe impl Sync for Offer {}
 
-impl Ticket {
+impl Offer {
     pub fn is_done(&self) -> bool {
         self.is_done.load(Ordering::SeqCst)
     }
 
-    /// What came of it, once it is done.
+    /// The result, once it is done.
     pub fn answer(&self) -> Result<()> {
         self.answer.lock().take().unwrap_or_else(|| Err(Error::Storage("a shared transaction gave no answer".into())))
     }
 
     fn run(&self, tx: &Transaction) -> Result<()> {
-        // SAFETY: the owner does not leave before the ticket is done, and nobody else has it.
+        // SAFETY: the owner does not return before the offer is done, and no other thread has it.
         let work = unsafe { &mut *self.work };
-        // A panic of one must not take the others along.
+        // A panic of one must not fail the others.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(tx)));
         done.unwrap_or_else(|_| {
             Err(Error::Storage("a panic in a shared transaction; see the log of the process".into()))
         })
     }
 
-    fn settle(&self, answer: Result<()>) {
+    fn resolve(&self, answer: Result<()>) {
         *self.answer.lock() = Some(answer);
         self.is_done.store(true, Ordering::SeqCst);
     }
 }
 
-/// The tickets of one database.
+/// The work offered to the writer of one database.
 #[derive(Default)]
-pub struct Joint {
-    waiting: Mutex<VecDeque<Arc<Ticket>>>,
+pub struct GroupCommit {
+    waiting: Mutex<VecDeque<Arc<Offer>>>,
 }
 
-impl Joint {
-    /// Offers work to whoever has the writer.
+impl GroupCommit {
+    /// Offers work to the thread that has the writer.
     ///
     /// # Safety
-    /// The caller must not return, nor touch the work, before the ticket is done or `withdraw` said that nobody took it.
-    pub unsafe fn offer(&self, flush: Flush, clock: &Clock, work: &mut Work<'_>) -> Arc<Ticket> {
-        // SAFETY: only the lifetime is changed; the caller promises to outlive the ticket.
+    /// The caller must not return, nor touch the work, before the offer is done or `withdraw` returned true.
+    pub unsafe fn offer(&self, flush: Flush, clock: &Clock, work: &mut Work<'_>) -> Arc<Offer> {
+        // SAFETY: only the lifetime is changed; the caller promises to outlive the offer.
         let work = unsafe { std::mem::transmute::<*mut Work<'_>, *mut Work<'static>>(work) };
-        let ticket = Arc::new(Ticket {
+        let offer = Arc::new(Offer {
             work,
             flush,
             clock: clock.clone(),
             answer: Mutex::default(),
             is_done: AtomicBool::new(false),
         });
-        self.waiting.lock().push_back(ticket.clone());
-        ticket
+        self.waiting.lock().push_back(offer.clone());
+        offer
     }
 
-    /// Takes an offer back. Says whether nobody had taken it.
-    pub fn withdraw(&self, ticket: &Arc<Ticket>) -> bool {
+    /// Withdraws an offer. Returns whether no leader had taken it.
+    pub fn withdraw(&self, offer: &Arc<Offer>) -> bool {
         let mut waiting = self.waiting.lock();
         let before = waiting.len();
-        waiting.retain(|other| !Arc::ptr_eq(other, ticket));
+        waiting.retain(|other| !Arc::ptr_eq(other, offer));
         waiting.len() < before
     }
 
-    /// Offers again what was withdrawn; the promise of `offer` holds on.
-    pub fn put_back(&self, ticket: &Arc<Ticket>) {
-        self.waiting.lock().push_back(ticket.clone());
+    /// Renews an offer that was withdrawn; the caller's promise to `offer` still holds.
+    pub fn offer_again(&self, offer: &Arc<Offer>) {
+        self.waiting.lock().push_back(offer.clone());
     }
 
-    /// Takes what may share a transaction: the same clock, and the same wait for the disk.
-    fn take(&self, flush: Flush, clock: &Clock) -> Vec<Arc<Ticket>> {
+    /// Takes the offers that may share a transaction: same clock, same durability.
+    fn take(&self, flush: Flush, clock: &Clock) -> Vec<Arc<Offer>> {
         let mut waiting = self.waiting.lock();
         if waiting.is_empty() {
             return Vec::new();
         }
         let mut taken = Vec::new();
-        waiting.retain(|ticket| {
-            let fits = taken.len() < MOST && ticket.flush == flush && ticket.clock.is_same(clock);
+        waiting.retain(|offer| {
+            let fits = taken.len() < MOST_SHARING && offer.flush == flush && offer.clock.is_same(clock);
             if fits {
-                taken.push(ticket.clone());
+                taken.push(offer.clone());
             }
             !fits
         });
         taken
     }
 
-    /// Runs the caller's own work and whatever fits beside it, then commits. Says whether others were served.
+    /// Runs the leader's own work and the offers that fit, then commits. Returns whether there were any offers.
     pub fn transact(
         &self,
         tx: &Transaction,
@@ -124,18 +126,18 @@ impl Joint {
         own: &mut Work<'_>,
         commit: impl FnOnce() -> Result<()>,
     ) -> (Result<()>, bool) {
-        let tickets = self.take(flush, clock);
-        if tickets.is_empty() {
+        let offers = self.take(flush, clock);
+        if offers.is_empty() {
             return (own(tx).and_then(|()| commit()), false);
         }
         let connection = tx.connection;
         let mut answers = vec![in_savepoint(connection, || own(tx))];
-        answers.extend(tickets.iter().map(|ticket| in_savepoint(connection, || ticket.run(tx))));
+        answers.extend(offers.iter().map(|offer| in_savepoint(connection, || offer.run(tx))));
         let error_of = |is_meant: fn(&Error) -> bool| {
             answers.iter().find_map(|answer| answer.as_ref().err().filter(|error| is_meant(error)).cloned())
         };
-        // After an I/O error nothing the connection holds can be trusted; and SQLite may have given up the whole transaction:
-        // then nothing of it is left, whoever caused it.
+        // After an I/O error the connection's page cache is unreliable. After some errors SQLite has rolled back the
+        // whole transaction, including the work that did not cause them.
         let broken = error_of(|error| matches!(error, Error::Io(_)));
         let gone = connection.is_autocommit().then(|| error_of(|_| true).unwrap_or_else(lost_transaction));
         let is_broken = broken.is_some();
@@ -145,14 +147,14 @@ impl Joint {
             None => commit(),
         };
         if let Err(error) = committed {
-            // Whoever leads must learn that the connection is to be given up.
+            // After an I/O error the leader, too, must see it: it has to discard the connection.
             let spoiled = |answer: &&mut Result<()>| answer.is_ok() || is_broken;
             answers.iter_mut().filter(spoiled).for_each(|answer| *answer = Err(error.clone()));
         }
         let mut answers = answers.into_iter();
         let mine = answers.next().unwrap_or_else(|| Err(lost_transaction()));
-        for (ticket, answer) in tickets.iter().zip(answers) {
-            ticket.settle(answer);
+        for (offer, answer) in offers.iter().zip(answers) {
+            offer.resolve(answer);
         }
         (mine, true)
     }
@@ -210,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Runs all work while somebody else has the writer, so that it is shared; what each answered.
+    /// Runs all work while another thread has the writer, so that it is shared. Returns each result.
     fn shared(file: &File, works: Vec<Job>) -> Vec<Option<Result<i64>>> {
         let (clock, wait) = (Clock::system(), Wait::up_to(Duration::from_secs(30)));
         let (database, store, count) = (&file.database, file.store(), works.len());
@@ -221,7 +223,7 @@ mod tests {
                 move || {
                     store.write(Flush::Normal, &clock, wait, |_| {
                         began.send(()).unwrap();
-                        while database.joint().waiting.lock().len() < count {
+                        while database.group_commit().waiting.lock().len() < count {
                             std::thread::yield_now();
                         }
                         Ok(())
@@ -242,9 +244,9 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_one_takes_nobody_along() {
+    fn a_panic_of_one_does_not_fail_the_others() {
         let file = file();
-        // Whoever comes first leads; often enough it is the one that panics.
+        // The first to come leads; in some rounds that is the one that panics.
         for _ in 0..40 {
             let mut works: Vec<Job> = vec![Box::new(|_| panic!("on purpose"))];
             works.extend((1..5).map(|number| -> Job { Box::new(move |_| Ok(number)) }));
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_io_error_of_one_is_acknowledged_to_nobody() {
+    fn an_io_error_of_one_fails_all() {
         let file = file();
         let mut works: Vec<Job> = vec![Box::new(|_| Err(Error::Io("torn".into())))];
         works.extend(
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_refused_takes_nobody_along() {
+    fn a_refusal_of_one_does_not_fail_the_others() {
         let file = file();
         let mut works: Vec<Job> = vec![Box::new(|tx| {
             tx.set_setting("refused", "x")?;

@@ -1,4 +1,4 @@
-//! SQLite's result codes in our words.
+//! SQLite's result codes as errors of this crate.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
         let failure = match &error {
             rusqlite::Error::SqliteFailure(failure, _) => failure,
-            // Its text would be followed by the whole statement.
+            // Its display would include the whole statement.
             rusqlite::Error::SqlInputError { msg, .. } => return Error::Storage(msg.clone()),
             other => return Error::Storage(other.to_string()),
         };
@@ -35,15 +35,15 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// SQLite does not say why it could not open a file.
+/// Returns whether the process is out of descriptors: SQLite does not report why it could not open a file.
 fn is_out_of_descriptors() -> bool {
     let tried = std::fs::File::open("/dev/null");
     tried.is_err_and(|error| matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)))
 }
 
 impl Error {
-    /// Says which file a storage error is about.
-    pub(super) fn about(self, path: &Path) -> Self {
+    /// Adds the path of the file to a storage error's text.
+    pub(in crate::sqlite) fn about(self, path: &Path) -> Self {
         self.retold(|text| format!("{}: {text}", path.display()))
     }
 }

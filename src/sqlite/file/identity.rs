@@ -1,0 +1,52 @@
+//! Identity of an open file: whether its path still leads to it.
+
+use std::path::Path;
+
+use super::super::locks;
+use super::{Database, Place};
+use crate::error::{Error, Result};
+
+/// Device and inode of the file that a path led to when it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity(pub(super) u64, pub(super) u64);
+
+impl Identity {
+    #[cfg(unix)]
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(path).ok().map(|file| Self(file.dev(), file.ino()))
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        std::fs::metadata(path).ok().map(|_| Self(0, 0))
+    }
+}
+
+impl Database {
+    /// Returns whether the path still leads to the file that was opened.
+    pub(super) fn is_current(&self) -> bool {
+        match &self.place {
+            Place::Memory(_) => true,
+            Place::File(path) => Identity::of(path) == Some(self.identity),
+        }
+    }
+
+    /// Fails if the file was removed or replaced: a call that waits for it would wait forever.
+    pub fn check_is_there(&self) -> Result<()> {
+        if self.is_current() {
+            return Ok(());
+        }
+        let text = "the file was removed or replaced by somebody else while the queue was open, so there is nothing to \
+                    wait for. Close the queue, and look at the file before you go on";
+        Err(self.about(Error::Io(text.into())))
+    }
+
+    /// Fails if the database or its WAL was removed or replaced: such a commit is not acknowledged.
+    pub(super) fn check_files(&self) -> Result<()> {
+        match &self.place {
+            Place::File(path) => locks::check_files(path, self.identity.0, self.identity.1),
+            Place::Memory(_) => Ok(()),
+        }
+    }
+}

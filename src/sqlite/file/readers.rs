@@ -1,0 +1,87 @@
+//! Readers: connections beside the writer, lent to calls and kept open for the next one.
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+
+use super::open::{OpenMode, connect};
+use super::writer::Patience;
+use super::{Database, Place};
+use crate::error::Result;
+
+/// Idle readers kept open; more are opened when needed and closed after use.
+const IDLE_READERS: usize = 4;
+
+#[derive(Default)]
+pub(super) struct Readers {
+    pub(super) idle: Vec<Connection>,
+    /// Rises when all connections are discarded: a reader that was lent before then is not kept.
+    pub(super) epoch: u64,
+}
+
+/// A reader while a call uses it.
+pub struct Lent {
+    connection: Connection,
+    epoch: u64,
+}
+
+impl Lent {
+    /// Changes whenever another connection has committed.
+    pub fn data_version(&self) -> Result<i64> {
+        let mut statement = self.connection.prepare_cached("PRAGMA data_version")?;
+        Ok(statement.query_row([], |row| row.get(0))?)
+    }
+}
+
+impl Database {
+    /// Runs `look` on a reader; it sees everything committed before the call.
+    pub fn read<T>(&self, look: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        if let Place::Memory(_) = self.place {
+            let writer = self.writer.take(Duration::MAX).expect("a wait without end ends with the writer");
+            return look(writer.connection());
+        }
+        let lent = self.borrow_reader().map_err(|error| self.about(error))?;
+        let value = look(&lent.connection).map_err(|error| self.about(error))?;
+        self.take_back(lent);
+        Ok(value)
+    }
+
+    /// Lends a reader to a watcher; `None` in memory, where no other process writes.
+    pub fn lend(&self) -> Result<Option<Lent>> {
+        match &self.place {
+            Place::Memory(_) => Ok(None),
+            Place::File(_) => self.borrow_reader().map(Some).map_err(|error| self.about(error)),
+        }
+    }
+
+    fn borrow_reader(&self) -> Result<Lent> {
+        let (idle, epoch) = {
+            let mut readers = self.readers.lock();
+            (readers.idle.pop(), readers.epoch)
+        };
+        let connection = idle.map_or_else(|| self.reader(), Ok)?;
+        Ok(Lent { connection, epoch })
+    }
+
+    pub fn take_back(&self, lent: Lent) {
+        let mut readers = self.readers.lock();
+        if readers.epoch != lent.epoch {
+            close_without_checkpoint(lent.connection);
+        } else if readers.idle.len() < IDLE_READERS {
+            readers.idle.push(lent.connection);
+        }
+    }
+
+    fn reader(&self) -> Result<Connection> {
+        let reader = connect(&self.place, OpenMode::ExistingOnly, &Patience::new(Duration::from_secs(30)))?;
+        reader.execute_batch("PRAGMA query_only = ON")?;
+        Ok(reader)
+    }
+}
+
+/// Closes a connection whose page cache is unreliable: a checkpoint could write wrong pages.
+pub(super) fn close_without_checkpoint(connection: Connection) {
+    // The connection is closed either way.
+    let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+}
