@@ -57,6 +57,7 @@ pub fn has_own_locks(_path: &Path) -> bool {
     true
 }
 
+#[derive(PartialEq, Eq)]
 pub struct BlockingLock {
     pub holder: LockHolder,
     pub kind: LockKind,
