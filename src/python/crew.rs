@@ -10,7 +10,7 @@ use super::convert::json;
 use super::ending;
 use super::item::Item;
 use super::leaving::{self, Native};
-use super::queue::{tell_kept, within_limit};
+use super::queue::{log_kept, within_limit};
 use crate::queue::{self, Next, Plan};
 use crate::rules::outcome::{Ending, Settled};
 
@@ -133,7 +133,7 @@ impl Crew {
     }
 
     fn tend(&self, py: Python<'_>) -> PyResult<()> {
-        tell_kept(py, py.native(|| self.crew.tend())?)
+        log_kept(py, py.native(|| self.crew.tend())?)
     }
 
     fn abandon(&self, py: Python<'_>) {

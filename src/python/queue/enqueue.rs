@@ -1,0 +1,174 @@
+//! `enqueue` and `enqueue_many`.
+
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
+
+use super::{Arg, Queue, within_limit};
+use crate::error::Error;
+use crate::model::{NewItem, OnDuplicate};
+use crate::python::convert::patience;
+use crate::python::item::{Details, Unique, new_item};
+use crate::python::leaving::{self, Native};
+use crate::python::signals;
+
+#[pymethods]
+impl Queue {
+    #[pyo3(signature = (content, *, project = None, source_path = None, doc_date = None, priority = None, delay = None,
+                        run_at = None, max_retries = None, headers = None, group = None, key = None, key_ttl = None,
+                        on_duplicate = None,
+                        connection = None, wait = None, spawn = None),
+           text_signature = "($self, content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None, group=None, key=None, key_ttl=None, on_duplicate='return', connection=None, wait=0.0, spawn=None)")]
+    #[allow(clippy::too_many_arguments)]
+    fn enqueue(
+        slf: &Bound<'_, Self>,
+        content: &Bound<'_, PyAny>,
+        project: Arg,
+        source_path: Arg,
+        doc_date: Arg,
+        priority: Arg,
+        delay: Arg,
+        run_at: Arg,
+        max_retries: Arg,
+        headers: Arg,
+        group: Arg,
+        key: Arg,
+        key_ttl: Arg,
+        on_duplicate: Arg,
+        connection: Arg,
+        wait: Arg,
+        spawn: Arg,
+    ) -> PyResult<i64> {
+        let (py, queue) = (slf.py(), slf.get());
+        let unique = Unique { key, key_ttl, on_duplicate };
+        let details =
+            Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
+        let item = queue.read(&details, content)?;
+        check_spawn(slf, spawn)?;
+        if connection.is_some() && spawn.is_some() {
+            let said = "a worker cannot see your open transaction; call spawn_worker after your commit";
+            return Err(PyValueError::new_err(said));
+        }
+        if connection.is_some() && wait.is_some_and(|wait| wait.ne(0.0).unwrap_or(true)) {
+            let said =
+                "wait cannot be given with connection: room is made by others, whom your open transaction holds up";
+            return Err(PyValueError::new_err(said));
+        }
+        let id = match connection {
+            None => queue.put(py, vec![item], wait)?[0],
+            Some(connection) => queue.enqueue_on(py, connection, item)?,
+        };
+        spawn_worker(slf, spawn)?;
+        Ok(id)
+    }
+
+    #[pyo3(signature = (items, *, wait = None, spawn = None), text_signature = "($self, items, *, wait=0.0, spawn=None)")]
+    fn enqueue_many(slf: &Bound<'_, Self>, items: &Bound<'_, PyAny>, wait: Arg, spawn: Arg) -> PyResult<Vec<i64>> {
+        // These are iterable too, and would become one item a letter, byte or key.
+        if items.is_instance_of::<PyString>()
+            || items.is_instance_of::<PyBytes>()
+            || items.is_instance_of::<PyByteArray>()
+            || items.is_instance_of::<PyDict>()
+        {
+            return Err(PyTypeError::new_err("enqueue_many takes an iterable of contents; for one use enqueue"));
+        }
+        let (py, queue) = (slf.py(), slf.get());
+        let plain = |content: &Bound<'_, PyAny>| queue.plain(content);
+        let items = items.try_iter()?.enumerate().map(|(place, item)| {
+            let item = item?;
+            let read = |limit| new_item(&item, limit, plain);
+            within_limit(py, &[&queue.core], read).map_err(|error| at_place(py, error, place))
+        });
+        let items = items.collect::<PyResult<Vec<_>>>()?;
+        check_spawn(slf, spawn)?;
+        let ids = queue.put(py, items, wait)?;
+        spawn_worker(slf, spawn)?;
+        Ok(ids)
+    }
+}
+
+impl Queue {
+    /// Enqueues, waiting for room if the queue is full and the caller has time.
+    fn put(&self, py: Python<'_>, items: Vec<NewItem>, wait: Arg) -> PyResult<Vec<i64>> {
+        let wait = wait.map_or(Ok(Duration::ZERO), |wait| patience("wait", wait))?;
+        if wait.is_zero() {
+            return Ok(py.native(|| self.core.enqueue_many(items))?);
+        }
+        let started = Instant::now();
+        let mut waiting = py.native(|| self.core.wait_for_work())?;
+        loop {
+            match py.native(|| self.core.enqueue_many(items.clone())) {
+                Err(Error::Full { .. }) if started.elapsed() < wait => {}
+                outcome => return Ok(outcome?),
+            }
+            let left = wait.saturating_sub(started.elapsed());
+            py.native(|| self.core.sleep(&mut waiting, left))?;
+            signals::check(py)?;
+            leaving::check(py)?;
+        }
+    }
+
+    /// Their library runs the statements, in their transaction.
+    fn enqueue_on(&self, py: Python<'_>, connection: &Bound<'_, PyAny>, item: NewItem) -> PyResult<i64> {
+        let statements = py.native(|| self.core.enqueue_statements(item))?;
+        let given = PyDict::new(py);
+        for (name, statement) in [
+            ("find", statements.find.as_ref()),
+            ("free", statements.free.as_ref()),
+            ("replace", Some(&statements.replace)),
+            ("insert", Some(&statements.insert)),
+            ("counts", Some(&statements.counts)),
+        ] {
+            let Some(statement) = statement else { continue };
+            let values = statement.values.iter().map(|value| sql_value(py, value)).collect::<PyResult<Vec<_>>>()?;
+            given.set_item(name, (statement.sql, values))?;
+        }
+        let on_duplicate = match statements.on_duplicate {
+            OnDuplicate::Return => "return",
+            OnDuplicate::Raise => "raise",
+            OnDuplicate::Replace => "replace",
+        };
+        let arguments = (connection, self.core.path(), given, on_duplicate, statements.key, statements.max_pending);
+        py.import("membox_queue.own_transaction")?.getattr("enqueue")?.call1(arguments)?.extract()
+    }
+
+    pub(super) fn read(&self, details: &Details<'_, '_>, content: &Bound<'_, PyAny>) -> PyResult<NewItem> {
+        let plain = self.plain(content)?;
+        let content = plain.as_ref().map_or(content, |plain| plain.bind(content.py()));
+        within_limit(content.py(), &[&self.core], |limit| details.read(content, limit))
+    }
+}
+
+/// Refuses a worker that could not begin, before anything is written.
+fn check_spawn(queue: &Bound<'_, Queue>, handler: Arg) -> PyResult<()> {
+    let Some(handler) = handler else { return Ok(()) };
+    queue.py().import("membox_queue.worker")?.call_method1("check_spawn", (queue, handler)).map(drop)
+}
+
+/// What `spawn=` asks for, once the items are there.
+fn spawn_worker(queue: &Bound<'_, Queue>, handler: Arg) -> PyResult<()> {
+    handler.map_or(Ok(()), |handler| queue.call_method1("spawn_worker", (handler,)).map(drop))
+}
+
+/// Says which element of a batch an error is about.
+fn at_place(py: Python<'_>, error: PyErr, place: usize) -> PyErr {
+    let value = error.value(py);
+    match value.setattr("args", (format!("items[{place}]: {value}"),)) {
+        Ok(()) => error,
+        Err(failure) => failure,
+    }
+}
+
+/// A value as Python's database modules take it.
+fn sql_value(py: Python<'_>, value: &rusqlite::types::Value) -> PyResult<Py<PyAny>> {
+    use rusqlite::types::Value;
+    Ok(match value {
+        Value::Null => py.None(),
+        Value::Integer(number) => number.into_pyobject(py)?.into_any().unbind(),
+        Value::Real(number) => number.into_pyobject(py)?.into_any().unbind(),
+        Value::Text(text) => PyString::new(py, text).into_any().unbind(),
+        Value::Blob(bytes) => PyBytes::new(py, bytes).into_any().unbind(),
+    })
+}

@@ -1,0 +1,65 @@
+//! `wait` for the end of an item, and what waits in asyncio need.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::PyTimeoutError;
+use pyo3::prelude::*;
+
+use super::{Arg, Queue};
+use crate::python::convert::{integer, patience};
+use crate::python::item::Item;
+use crate::python::leaving::{self, Native};
+use crate::python::watcher::{Watcher, as_seconds};
+
+#[pymethods]
+impl Queue {
+    #[pyo3(signature = (id, timeout = None), text_signature = "($self, id, timeout=None)")]
+    fn wait(&self, py: Python<'_>, id: &Bound<'_, PyAny>, timeout: Arg) -> PyResult<Item> {
+        let id = integer("id", id)?;
+        let limit = timeout.map_or(Ok(Duration::MAX), |timeout| patience("timeout", timeout))?;
+        let started = Instant::now();
+        let mut waiting = py.native(|| self.core.wait_for_ending(id))?;
+        loop {
+            let left = limit.saturating_sub(started.elapsed());
+            if let Some(item) = py.native(|| self.core.ended_or_sleep(&mut waiting, id, left))? {
+                return self.shown(py, item);
+            }
+            if left.is_zero() {
+                return Err(PyTimeoutError::new_err(format!(
+                    "item {id} has not ended within {} s",
+                    limit.as_secs_f64()
+                )));
+            }
+            py.check_signals()?;
+            leaving::check(py)?;
+        }
+    }
+
+    #[pyo3(signature = (id, /))]
+    fn _ended(&self, py: Python<'_>, id: i64) -> PyResult<Option<Item>> {
+        leaving::check(py)?;
+        py.native(|| self.core.ended_by_now(id))?.map(|item| self.shown(py, item)).transpose()
+    }
+
+    fn _watcher(&self, py: Python<'_>) -> PyResult<Watcher> {
+        Ok(Watcher(Arc::new(py.native(|| self.core.watcher())?)))
+    }
+
+    #[getter]
+    fn _database(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(py.native(|| self.core.database_number())?)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (what, value, /))]
+    fn _seconds(what: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+        Ok(as_seconds(patience(what, value)?))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (id, /))]
+    fn _id(id: &Bound<'_, PyAny>) -> PyResult<i64> {
+        integer("id", id)
+    }
+}
