@@ -12,7 +12,7 @@ use super::convert::{content, count, date_text, datetime, duration_ms, headers, 
 use super::convert::{object_to_python, path_text, text, to_python, type_name};
 use super::ending;
 use super::error::named;
-use super::leaving::Native;
+use super::interpreter_exit::Native;
 use super::warnings;
 use crate::error::Error;
 use crate::heartbeat::Beat;
@@ -49,8 +49,9 @@ impl Item {
         Self::from_source(Source::Claimed { held, queue, beat: Mutex::default() })
     }
 
-    pub fn in_loop(held: Arc<Held>, queue: Arc<queue::Queue>, crew: &queue::Crew) -> Self {
-        Self { stopping: crew.stopping(), ..Self::claimed(held, queue) }
+    /// A claimed item that tells its handler when the loop was asked to stop.
+    pub fn in_loop(held: Arc<Held>, queue: Arc<queue::Queue>, stopping: Arc<AtomicBool>) -> Self {
+        Self { stopping, ..Self::claimed(held, queue) }
     }
 
     pub fn read(item: model::Item) -> Self {

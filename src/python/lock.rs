@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 
 use super::error::named;
-use super::leaving::{self, Native};
+use super::interpreter_exit::{self, Native};
 use super::signals;
 use crate::queue;
 use crate::sync::Mutex;
@@ -60,7 +60,7 @@ impl Lock {
             }
             py.native(|| std::thread::sleep(left.min(PAUSE)));
             signals::check(py)?;
-            leaving::check(py)?;
+            interpreter_exit::check(py)?;
         }
     }
 

@@ -2,11 +2,10 @@
 
 mod attempt;
 mod convert;
-mod crew;
 mod ending;
 mod error;
+mod interpreter_exit;
 mod item;
-mod leaving;
 mod lock;
 mod queue;
 mod rate;
@@ -16,6 +15,7 @@ mod settings;
 mod signals;
 mod warnings;
 mod watcher;
+mod worker_loop;
 
 use once_cell::sync::Lazy;
 use pyo3::prelude::*;
@@ -30,11 +30,7 @@ mod _native {
     #[pymodule_export]
     use super::attempt::Attempt;
     #[pymodule_export]
-    use super::crew::Crew;
-    #[pymodule_export]
     use super::item::{ByContent, Item, NewItem};
-    #[pymodule_export]
-    use super::leaving::Token;
     #[pymodule_export]
     use super::lock::Lock;
     #[pymodule_export]
@@ -46,7 +42,11 @@ mod _native {
     #[pymodule_export]
     use super::schedule::Schedule;
     #[pymodule_export]
+    use super::signals::Token;
+    #[pymodule_export]
     use super::watcher::{ClaimPlan, Watcher};
+    #[pymodule_export]
+    use super::worker_loop::WorkerLoop;
 
     use once_cell::sync::Lazy;
     use pyo3::prelude::*;
@@ -69,7 +69,7 @@ mod _native {
     #[pyfunction]
     #[pyo3(signature = (path, /))]
     fn has_queue(py: Python<'_>, path: std::path::PathBuf) -> PyResult<bool> {
-        use super::leaving::Native;
+        use super::interpreter_exit::Native;
         Ok(py.native(|| crate::sqlite::has_queue(&path))?)
     }
 
@@ -83,13 +83,13 @@ mod _native {
     /// Ends all waits of this process; the interpreter is about to exit.
     #[pyfunction]
     fn end_waits() {
-        super::leaving::end_waits();
+        super::interpreter_exit::end_waits();
     }
 
     /// From now on no other thread goes back to Python from native code.
     #[pyfunction]
     fn be_last(py: Python<'_>) {
-        super::leaving::be_last(py);
+        super::interpreter_exit::be_last(py);
     }
 
     /// Lets something go wrong in this process at the next verbs of a kind, for tests; the number disarms it.

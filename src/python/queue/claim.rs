@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use super::{Arg, Queue};
 use crate::python::convert::{lease_ms, patience, positive, text};
 use crate::python::ending;
+use crate::python::interpreter_exit::{self, Native};
 use crate::python::item::{Item, group as group_name};
-use crate::python::leaving::{self, Native};
 use crate::python::watcher::ClaimPlan;
 use crate::queue::{Claim, From, Held};
 use crate::rules::ending::Meaning;
@@ -74,7 +74,7 @@ impl Queue {
 
     #[pyo3(signature = (plan, left, /))]
     fn _claim(&self, py: Python<'_>, plan: &ClaimPlan, left: f64) -> PyResult<Vec<Item>> {
-        leaving::check(py)?;
+        interpreter_exit::check(py)?;
         let left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
         self.take_fitting(py, &plan.how, || match plan.wait {
             Duration::ZERO => Ok(py.native(|| self.core.claim(&plan.how))?),
@@ -168,7 +168,7 @@ impl Queue {
         let started = Instant::now();
         let mut waiting = py.native(|| self.core.wait_for_work())?;
         loop {
-            leaving::check(py)?;
+            interpreter_exit::check(py)?;
             let left = wait.saturating_sub(started.elapsed());
             let held = py.native(|| self.core.claim_or_sleep(&mut waiting, how, left))?;
             if !held.is_empty() || left.is_zero() {

@@ -10,8 +10,8 @@ use super::{Arg, Queue, within_limit};
 use crate::error::Error;
 use crate::model::{NewItem, OnDuplicate};
 use crate::python::convert::patience;
+use crate::python::interpreter_exit::{self, Native};
 use crate::python::item::{Details, Unique, new_item};
-use crate::python::leaving::{self, Native};
 use crate::python::signals;
 
 #[pymethods]
@@ -106,7 +106,7 @@ impl Queue {
             let left = wait.saturating_sub(started.elapsed());
             py.native(|| self.core.sleep(&mut waiting, left))?;
             signals::check(py)?;
-            leaving::check(py)?;
+            interpreter_exit::check(py)?;
         }
     }
 

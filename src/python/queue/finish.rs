@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use super::{Arg, Queue, within_limit};
 use crate::python::convert::{duration_ms, json};
 use crate::python::ending;
+use crate::python::interpreter_exit::Native;
 use crate::python::item::claimed;
-use crate::python::leaving::Native;
 use crate::queue::Held;
 
 #[pymethods]

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use super::{Arg, Queue};
 use crate::model::millis;
 use crate::python::convert::{lease_ms, patience, ttl_ms};
-use crate::python::leaving::Native;
+use crate::python::interpreter_exit::Native;
 use crate::python::lock::Lock;
 use crate::sync::Mutex;
 

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 
 use super::{Arg, Queue};
 use crate::python::convert::{count, duration_ms, patience, positive, ttl_ms};
-use crate::python::crew::Crew;
+use crate::python::worker_loop::WorkerLoop;
 use crate::queue::Plan;
 
 #[pymethods]
@@ -24,7 +24,7 @@ impl Queue {
         max_runtime: Arg,
         ttl: Arg,
         takes_over: bool,
-    ) -> PyResult<Option<Crew>> {
+    ) -> PyResult<Option<WorkerLoop>> {
         let plan = Plan {
             slots: count("concurrency", slots)? as usize,
             exclusive,
@@ -37,6 +37,6 @@ impl Queue {
             ttl_ms: ttl_ms(ttl)?,
         };
         let queues = std::iter::once(self.core.clone()).chain(others.iter().map(|other| other.get().core.clone()));
-        Crew::begin(py, queues.collect(), plan)
+        WorkerLoop::begin(py, queues.collect(), plan)
     }
 }

@@ -24,8 +24,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyGenericAlias, PyType};
 
 use super::error::exception_class;
+use super::interpreter_exit::Native;
 use super::item::Item;
-use super::leaving::Native;
 use crate::model;
 use crate::queue;
 

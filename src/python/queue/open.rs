@@ -8,7 +8,7 @@ use pyo3::sync::PyOnceLock;
 
 use super::{Arg, Queue};
 use crate::python::convert::{patience, text};
-use crate::python::leaving::Native;
+use crate::python::interpreter_exit::Native;
 use crate::python::{CLOCK, settings, signals, warnings};
 use crate::queue::{self, Durability, Options};
 use crate::rules::settings::Settings;

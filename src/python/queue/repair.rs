@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 
 use super::{Arg, Queue};
 use crate::python::convert::{count, duration_ms, integer};
+use crate::python::interpreter_exit::Native;
 use crate::python::item::when;
-use crate::python::leaving::Native;
 
 #[pymethods]
 impl Queue {

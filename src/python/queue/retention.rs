@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use super::Queue;
 use super::read::parse_status;
 use crate::python::convert::duration_ms;
-use crate::python::leaving::Native;
+use crate::python::interpreter_exit::Native;
 use crate::store::Kept;
 
 #[pymethods]

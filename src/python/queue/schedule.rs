@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 
 use super::{Arg, Queue};
 use crate::python::convert::{lease_ms, text};
+use crate::python::interpreter_exit::Native;
 use crate::python::item::{Details, Unique};
-use crate::python::leaving::Native;
 use crate::python::schedule::Schedule;
 use crate::rules::tick::Timing;
 

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::Queue;
-use crate::python::leaving::Native;
+use crate::python::interpreter_exit::Native;
 use crate::python::settings;
 use crate::queue::Durability;
 use crate::rules::settings::{NAMES, Settings};

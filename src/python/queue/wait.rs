@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 
 use super::{Arg, Queue};
 use crate::python::convert::{integer, patience};
+use crate::python::interpreter_exit::{self, Native};
 use crate::python::item::Item;
-use crate::python::leaving::{self, Native};
 use crate::python::watcher::{Watcher, as_seconds};
 
 #[pymethods]
@@ -32,13 +32,13 @@ impl Queue {
                 )));
             }
             py.check_signals()?;
-            leaving::check(py)?;
+            interpreter_exit::check(py)?;
         }
     }
 
     #[pyo3(signature = (id, /))]
     fn _ended(&self, py: Python<'_>, id: i64) -> PyResult<Option<Item>> {
-        leaving::check(py)?;
+        interpreter_exit::check(py)?;
         py.native(|| self.core.ended_by_now(id))?.map(|item| self.shown(py, item)).transpose()
     }
 
