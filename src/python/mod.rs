@@ -13,6 +13,7 @@ mod retry;
 mod schedule;
 mod settings;
 mod signals;
+mod waits;
 mod warnings;
 mod watcher;
 mod worker_loop;

@@ -10,6 +10,7 @@ use crate::python::convert::{lease_ms, patience, positive, text};
 use crate::python::ending;
 use crate::python::interpreter_exit::{self, Native};
 use crate::python::item::{Item, group as group_name};
+use crate::python::waits;
 use crate::python::watcher::ClaimPlan;
 use crate::queue::{Claim, From, Held};
 use crate::rules::ending::Meaning;
@@ -87,12 +88,7 @@ impl Queue {
     fn take(&self, py: Python<'_>, how: Claim, wait: Arg) -> PyResult<Vec<Item>> {
         let wait = wait.map(|wait| patience("wait", wait)).transpose()?.unwrap_or_default();
         let started = Instant::now();
-        self.take_fitting(py, &how, || {
-            if wait.is_zero() {
-                return Ok(py.native(|| self.core.claim(&how))?);
-            }
-            self.wait_and_take(py, &how, wait.saturating_sub(started.elapsed()))
-        })
+        self.take_fitting(py, &how, || waits::for_items(py, &self.core, &how, wait.saturating_sub(started.elapsed())))
     }
 
     /// Claims until something fits the queue's shape, or nothing is there.
@@ -161,21 +157,6 @@ impl Queue {
             py.native(|| self.core.release(held, 0))?;
         }
         Ok(())
-    }
-
-    /// Short sleeps without the GIL, and a look at Python's signals between them.
-    fn wait_and_take(&self, py: Python<'_>, how: &Claim, wait: Duration) -> PyResult<Vec<Held>> {
-        let started = Instant::now();
-        let mut waiting = py.native(|| self.core.wait_for_work())?;
-        loop {
-            interpreter_exit::check(py)?;
-            let left = wait.saturating_sub(started.elapsed());
-            let held = py.native(|| self.core.claim_or_sleep(&mut waiting, how, left))?;
-            if !held.is_empty() || left.is_zero() {
-                return Ok(held);
-            }
-            py.check_signals()?;
-        }
     }
 }
 

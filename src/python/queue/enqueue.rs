@@ -1,18 +1,17 @@
 //! `enqueue` and `enqueue_many`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 
 use super::{Arg, Queue, within_limit};
-use crate::error::Error;
 use crate::model::{NewItem, OnDuplicate};
 use crate::python::convert::patience;
-use crate::python::interpreter_exit::{self, Native};
+use crate::python::interpreter_exit::Native;
 use crate::python::item::{Details, Unique, new_item};
-use crate::python::signals;
+use crate::python::waits;
 
 #[pymethods]
 impl Queue {
@@ -93,21 +92,7 @@ impl Queue {
     /// Enqueues, waiting for room if the queue is full and the caller has time.
     fn put(&self, py: Python<'_>, items: Vec<NewItem>, wait: Arg) -> PyResult<Vec<i64>> {
         let wait = wait.map_or(Ok(Duration::ZERO), |wait| patience("wait", wait))?;
-        if wait.is_zero() {
-            return Ok(py.native(|| self.core.enqueue_many(items))?);
-        }
-        let started = Instant::now();
-        let mut waiting = py.native(|| self.core.wait_for_work())?;
-        loop {
-            match py.native(|| self.core.enqueue_many(items.clone())) {
-                Err(Error::Full { .. }) if started.elapsed() < wait => {}
-                outcome => return Ok(outcome?),
-            }
-            let left = wait.saturating_sub(started.elapsed());
-            py.native(|| self.core.sleep(&mut waiting, left))?;
-            signals::check(py)?;
-            interpreter_exit::check(py)?;
-        }
+        waits::for_room(py, &self.core, items, wait)
     }
 
     /// Their library runs the statements, in their transaction.

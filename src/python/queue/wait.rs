@@ -1,7 +1,7 @@
 //! `wait` for the end of an item, and what waits in asyncio need.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pyo3::exceptions::PyTimeoutError;
 use pyo3::prelude::*;
@@ -10,6 +10,7 @@ use super::{Arg, Queue};
 use crate::python::convert::{integer, patience};
 use crate::python::interpreter_exit::{self, Native};
 use crate::python::item::Item;
+use crate::python::waits;
 use crate::python::watcher::{Watcher, as_seconds};
 
 #[pymethods]
@@ -18,21 +19,12 @@ impl Queue {
     fn wait(&self, py: Python<'_>, id: &Bound<'_, PyAny>, timeout: Arg) -> PyResult<Item> {
         let id = integer("id", id)?;
         let limit = timeout.map_or(Ok(Duration::MAX), |timeout| patience("timeout", timeout))?;
-        let started = Instant::now();
-        let mut waiting = py.native(|| self.core.wait_for_ending(id))?;
-        loop {
-            let left = limit.saturating_sub(started.elapsed());
-            if let Some(item) = py.native(|| self.core.ended_or_sleep(&mut waiting, id, left))? {
-                return self.shown(py, item);
+        match waits::for_ending(py, &self.core, id, limit)? {
+            Some(item) => self.shown(py, item),
+            None => {
+                let text = format!("item {id} has not ended within {} s", limit.as_secs_f64());
+                Err(PyTimeoutError::new_err(text))
             }
-            if left.is_zero() {
-                return Err(PyTimeoutError::new_err(format!(
-                    "item {id} has not ended within {} s",
-                    limit.as_secs_f64()
-                )));
-            }
-            py.check_signals()?;
-            interpreter_exit::check(py)?;
         }
     }
 
