@@ -1,5 +1,11 @@
 //! The Python module `membox_queue._native`: arguments → detach → verb → result, and nothing else.
 
+// First: their macros are known only to what comes after them.
+#[macro_use]
+mod options;
+#[macro_use]
+mod new_item;
+
 mod attempt;
 mod convert;
 mod ending;
@@ -31,9 +37,11 @@ mod _native {
     #[pymodule_export]
     use super::attempt::Attempt;
     #[pymodule_export]
-    use super::item::{ByContent, Item, NewItem};
+    use super::item::Item;
     #[pymodule_export]
     use super::lock::Lock;
+    #[pymodule_export]
+    use super::new_item::{ByContent, NewItem};
     #[pymodule_export]
     use super::queue::Queue;
     #[pymodule_export]
@@ -148,7 +156,7 @@ mod _native {
         crate::process::hostname();
         Lazy::force(&super::CLOCK);
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("BY_CONTENT", Bound::new(module.py(), super::item::ByContent)?)?;
+        module.add("BY_CONTENT", Bound::new(module.py(), super::new_item::ByContent)?)?;
         module.add("sqlite_version", crate::sqlite_version())
     }
 }

@@ -8,43 +8,27 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 
 use super::{Arg, Queue, within_limit};
 use crate::model::{NewItem, OnDuplicate};
-use crate::python::convert::patience;
+use crate::python::convert::{content as stored, patience};
 use crate::python::interpreter_exit::Native;
-use crate::python::item::{Details, Unique, new_item};
+use crate::python::new_item::{ItemOptions, new_item};
 use crate::python::waits;
 
 #[pymethods]
 impl Queue {
-    #[pyo3(signature = (content, *, project = None, source_path = None, doc_date = None, priority = None, delay = None,
-                        run_at = None, max_retries = None, headers = None, group = None, key = None, key_ttl = None,
-                        on_duplicate = None,
-                        connection = None, wait = None, spawn = None),
-           text_signature = "($self, content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None, group=None, key=None, key_ttl=None, on_duplicate='return', connection=None, wait=0.0, spawn=None)")]
-    #[allow(clippy::too_many_arguments)]
+    #[doc = concat!(
+        "enqueue($self, content, *", item_options!(), ", connection=None, wait=0.0, spawn=None)\n--\n\n"
+    )]
+    #[pyo3(signature = (content, *, connection = None, wait = None, spawn = None, **options), text_signature = None)]
     fn enqueue(
         slf: &Bound<'_, Self>,
         content: &Bound<'_, PyAny>,
-        project: Arg,
-        source_path: Arg,
-        doc_date: Arg,
-        priority: Arg,
-        delay: Arg,
-        run_at: Arg,
-        max_retries: Arg,
-        headers: Arg,
-        group: Arg,
-        key: Arg,
-        key_ttl: Arg,
-        on_duplicate: Arg,
         connection: Arg,
         wait: Arg,
         spawn: Arg,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<i64> {
         let (py, queue) = (slf.py(), slf.get());
-        let unique = Unique { key, key_ttl, on_duplicate };
-        let details =
-            Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
-        let item = queue.read(&details, content)?;
+        let item = queue.new_item(content, &ItemOptions::read("Queue.enqueue", options)?)?;
         check_spawn(slf, spawn)?;
         if connection.is_some() && spawn.is_some() {
             let said = "a worker cannot see your open transaction; call spawn_worker after your commit";
@@ -119,10 +103,11 @@ impl Queue {
         py.import("membox_queue.own_transaction")?.getattr("enqueue")?.call1(arguments)?.extract()
     }
 
-    pub(super) fn read(&self, details: &Details<'_, '_>, content: &Bound<'_, PyAny>) -> PyResult<NewItem> {
+    /// Reads an item to enqueue, its content converted by the queue's type.
+    pub(super) fn new_item(&self, content: &Bound<'_, PyAny>, options: &ItemOptions<'_>) -> PyResult<NewItem> {
         let plain = self.plain(content)?;
         let content = plain.as_ref().map_or(content, |plain| plain.bind(content.py()));
-        within_limit(content.py(), &[&self.core], |limit| details.read(content, limit))
+        within_limit(content.py(), &[&self.core], |limit| options.item(stored(content, limit)?, limit))
     }
 }
 

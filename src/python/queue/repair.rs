@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use super::{Arg, Queue};
 use crate::python::convert::{count, duration_ms, integer};
 use crate::python::interpreter_exit::Native;
-use crate::python::item::when;
+use crate::python::new_item::when;
 
 #[pymethods]
 impl Queue {

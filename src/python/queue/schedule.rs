@@ -2,19 +2,21 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use super::{Arg, Queue};
 use crate::python::convert::{lease_ms, text};
 use crate::python::interpreter_exit::Native;
-use crate::python::item::{Details, Unique};
+use crate::python::new_item::ItemOptions;
 use crate::python::schedule::Schedule;
 use crate::rules::tick::Timing;
 
 #[pymethods]
 impl Queue {
-    #[pyo3(signature = (name, content, *, cron = None, every = None, tz = None, project = None, source_path = None,
-                        doc_date = None, priority = None, max_retries = None, headers = None, group = None, key = None),
-           text_signature = "($self, name, content, *, cron=None, every=None, tz='UTC', project=None, source_path=None, doc_date=None, priority=0, max_retries=None, headers=None, group=None, key=None)")]
+    #[doc = concat!(
+        "schedule($self, name, content, *, cron=None, every=None, tz='UTC'", repeated_item_options!(), ")\n--\n\n"
+    )]
+    #[pyo3(signature = (name, content, *, cron = None, every = None, tz = None, **options), text_signature = None)]
     #[allow(clippy::too_many_arguments)]
     fn schedule(
         &self,
@@ -24,20 +26,9 @@ impl Queue {
         cron: Arg,
         every: Arg,
         tz: Arg,
-        project: Arg,
-        source_path: Arg,
-        doc_date: Arg,
-        priority: Arg,
-        max_retries: Arg,
-        headers: Arg,
-        group: Arg,
-        key: Arg,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Schedule> {
-        let unique = Unique { key, key_ttl: None, on_duplicate: None };
-        let (delay, run_at) = (None, None);
-        let details =
-            Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
-        let item = self.read(&details, content)?;
+        let item = self.new_item(content, &ItemOptions::read_repeated("Queue.schedule", options)?)?;
         let tz = zone_name(tz)?;
         let timing = match (text("cron", cron)?, every) {
             (Some(pattern), None) => Timing::Cron { pattern, tz: tz.unwrap_or_else(|| "UTC".into()) },
