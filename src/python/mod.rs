@@ -5,6 +5,8 @@
 mod options;
 #[macro_use]
 mod new_item;
+#[macro_use]
+mod settings;
 
 mod attempt;
 mod convert;
@@ -17,7 +19,6 @@ mod queue;
 mod rate;
 mod retry;
 mod schedule;
-mod settings;
 mod signals;
 mod waits;
 mod warnings;

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyGenericAlias, PyType};
 
 use super::convert::{content, count, date_text, duration_ms, headers, instant_ms, integer, path_text, text};
+use super::options::given;
 use crate::model::{self, Key, KeyName, LATEST_MS, OnDuplicate, Stored, When};
 use crate::rules::settings::MOST_BYTES;
 
@@ -37,24 +38,24 @@ options! {
 impl ItemOptions<'_> {
     /// The item with these options and this content.
     pub fn item(&self, content: Stored, limit: usize) -> PyResult<model::NewItem> {
-        let when = when(self.delay.as_ref(), self.run_at.as_ref())?;
+        let when = when(given(&self.delay), given(&self.run_at))?;
         Ok(model::NewItem {
             content,
-            project: text("project", self.project.as_ref())?,
-            source_path: path_text("source_path", self.source_path.as_ref())?,
-            doc_date: date_text("doc_date", self.doc_date.as_ref())?,
-            priority: self.priority.as_ref().map_or(Ok(0), |priority| integer("priority", priority))?,
+            project: text("project", given(&self.project))?,
+            source_path: path_text("source_path", given(&self.source_path))?,
+            doc_date: date_text("doc_date", given(&self.doc_date))?,
+            priority: given(&self.priority).map_or(Ok(0), |priority| integer("priority", priority))?,
             when,
-            max_retries: self.max_retries.as_ref().map(|max| count("max_retries", max)).transpose()?,
-            headers: headers(self.headers.as_ref(), limit)?,
-            group: group(self.group.as_ref())?,
+            max_retries: given(&self.max_retries).map(|max| count("max_retries", max)).transpose()?,
+            headers: headers(given(&self.headers), limit)?,
+            group: group(given(&self.group))?,
             key: self.key()?,
         })
     }
 
     /// What makes the item the same as another.
     fn key(&self) -> PyResult<Option<Key>> {
-        let on_duplicate = match text("on_duplicate", self.on_duplicate.as_ref())?.as_deref() {
+        let on_duplicate = match text("on_duplicate", given(&self.on_duplicate))?.as_deref() {
             None | Some("return") => OnDuplicate::Return,
             Some("raise") => OnDuplicate::Raise,
             Some("replace") => OnDuplicate::Replace,
@@ -63,9 +64,9 @@ impl ItemOptions<'_> {
                 return Err(PyValueError::new_err(said));
             }
         };
-        let ttl_ms = self.key_ttl.as_ref().map(reserved_ms).transpose()?;
-        let Some(key) = &self.key else {
-            if self.key_ttl.is_some() || on_duplicate != OnDuplicate::Return {
+        let ttl_ms = given(&self.key_ttl).map(reserved_ms).transpose()?;
+        let Some(key) = given(&self.key) else {
+            if ttl_ms.is_some() || on_duplicate != OnDuplicate::Return {
                 return Err(PyValueError::new_err("key_ttl and on_duplicate say something about a key; give one"));
             }
             return Ok(None);
@@ -82,7 +83,7 @@ impl ItemOptions<'_> {
     }
 }
 
-#[doc = concat!("NewItem(content, *", item_options!(), ")\n--\n\n")]
+#[doc = concat!("NewItem(content, *", item_options!(), ")\n--\n")]
 #[doc = "An item to enqueue, with its options; for `enqueue_many`."]
 #[pyclass(frozen, module = "membox_queue")]
 pub struct NewItem {

@@ -20,8 +20,19 @@ pub fn read<'py>(
     Ok(())
 }
 
-/// Defines a struct with a field for each option, which is `None` if it was left out or given as None, and a macro that
-/// expands to the options as `inspect.signature` and `help()` show them.
+/// The value of an option for which None means that it was left out.
+pub fn given<'a, 'py>(option: &'a Option<Bound<'py, PyAny>>) -> Option<&'a Bound<'py, PyAny>> {
+    option.as_ref().filter(|value| !value.is_none())
+}
+
+/// The value of an option that is True or False.
+pub fn flag(option: &Option<Bound<'_, PyAny>>) -> PyResult<bool> {
+    let Some(value) = option else { return Ok(false) };
+    value.extract()
+}
+
+/// Defines a struct with a field for each option, which is `None` if it was left out, and a macro that expands to the
+/// options as `inspect.signature` and `help()` show them.
 ///
 /// With `repeated`, the options `once` make sense for one item only: `read_repeated` refuses them, and the second macro
 /// does not show them.
@@ -39,13 +50,22 @@ macro_rules! options {
                 function: &str,
                 given: Option<&pyo3::Bound<'py, pyo3::types::PyDict>>,
             ) -> pyo3::PyResult<Self> {
+                Self::read_except(function, given, &[])
+            }
+
+            fn read_except(
+                function: &str,
+                given: Option<&pyo3::Bound<'py, pyo3::types::PyDict>>,
+                refused: &[&str],
+            ) -> pyo3::PyResult<Self> {
                 let mut options = Self::default();
                 $crate::python::options::read(function, given, |name, value| {
                     let option = match name {
+                        name if refused.contains(&name) => return Ok(false),
                         $(stringify!($option) => &mut options.$option,)*
                         _ => return Ok(false),
                     };
-                    *option = Some(value).filter(|value| !value.is_none());
+                    *option = Some(value);
                     Ok(true)
                 })?;
                 Ok(options)
@@ -71,9 +91,7 @@ macro_rules! options {
                 function: &str,
                 given: Option<&pyo3::Bound<'py, pyo3::types::PyDict>>,
             ) -> pyo3::PyResult<Self> {
-                let refused = [$($(stringify!($once),)*)*];
-                $crate::python::options::read(function, given, |name, _| Ok(!refused.contains(&name)))?;
-                Self::read(function, given)
+                Self::read_except(function, given, &[$($(stringify!($once),)*)*])
             }
         }
 

@@ -32,6 +32,9 @@ use crate::queue;
 /// An argument that the caller may leave out or give as None.
 type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
+#[doc = concat!(
+    "Queue(path, name='ingest', *, durability='full', busy_timeout=30.0, worker=None", setting_options!(), ")\n--\n\n"
+)]
 #[pyclass(frozen, subclass, module = "membox_queue._native")]
 pub struct Queue {
     pub core: Arc<queue::Queue>,
