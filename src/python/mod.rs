@@ -11,6 +11,7 @@ mod settings;
 mod attempt;
 mod convert;
 mod ending;
+mod enlist;
 mod error;
 mod interpreter_exit;
 mod item;
@@ -37,6 +38,8 @@ static CLOCK: Lazy<Clock> = Lazy::new(Clock::system);
 mod _native {
     #[pymodule_export]
     use super::attempt::Attempt;
+    #[pymodule_export]
+    use super::enlist::{Enlistment, Statement};
     #[pymodule_export]
     use super::item::Item;
     #[pymodule_export]

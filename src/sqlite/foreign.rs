@@ -1,23 +1,43 @@
 //! The statements of an enqueue for a connection that is not ours, in a transaction that is not ours.
 
 use rusqlite::ToSql;
-use rusqlite::types::{ToSqlOutput, Value};
+use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 
 use super::statement;
 use crate::error::Result;
-use crate::model::Now;
+use crate::model::{Now, Value};
 use crate::store::NewRow;
 
 /// A statement and its values.
+#[derive(Clone)]
 pub struct Statement {
     pub sql: &'static str,
     pub values: Vec<Value>,
+    pub returns_rows: bool,
 }
 
 impl Statement {
     fn new(sql: &'static str, values: &[&dyn ToSql]) -> Result<Self> {
         let values = values.iter().map(|value| owned(*value)).collect::<rusqlite::Result<_>>()?;
-        Ok(Self { sql, values })
+        Ok(Self { sql, values, returns_rows: false })
+    }
+
+    fn query(sql: &'static str, values: &[&dyn ToSql]) -> Result<Self> {
+        Ok(Self { returns_rows: true, ..Self::new(sql, values)? })
+    }
+
+    fn question(sql: &'static str) -> Self {
+        Self { sql, values: Vec::new(), returns_rows: true }
+    }
+
+    /// The id of the last new row, and how many rows the last statement changed.
+    pub fn written() -> Self {
+        Self::question(statement!("written"))
+    }
+
+    /// The names of the application's triggers on our table.
+    pub fn foreign_triggers() -> Self {
+        Self::question(statement!("foreign_triggers"))
     }
 
     pub fn enqueue(queue: &str, row: &NewRow, now: Now) -> Result<Self> {
@@ -25,7 +45,7 @@ impl Statement {
     }
 
     pub fn find_key(queue: &str, key: &str, since: Option<i64>, now: Now) -> Result<Self> {
-        Self::new(statement!("find_key"), rusqlite::params![queue, key, now.ms(), since])
+        Self::query(statement!("find_key"), rusqlite::params![queue, key, now.ms(), since])
     }
 
     pub fn free_key(queue: &str, key: &str) -> Result<Self> {
@@ -34,7 +54,7 @@ impl Statement {
 
     /// Its first column says how many items wait.
     pub fn counts(queue: &str) -> Result<Self> {
-        Self::new(statement!("counts"), rusqlite::params![queue])
+        Self::query(statement!("counts"), rusqlite::params![queue])
     }
 
     /// Without its first value, the id, which is known only once the row was found.
@@ -44,9 +64,11 @@ impl Statement {
 }
 
 fn owned(value: &dyn ToSql) -> rusqlite::Result<Value> {
-    Ok(match value.to_sql()? {
-        ToSqlOutput::Borrowed(value) => value.try_into()?,
-        ToSqlOutput::Owned(value) => value,
-        _ => Value::Null,
-    })
+    let value = value.to_sql()?;
+    let value = match &value {
+        ToSqlOutput::Borrowed(value) => *value,
+        ToSqlOutput::Owned(value) => ValueRef::from(value),
+        _ => ValueRef::Null,
+    };
+    Ok(Value::column_result(value)?)
 }

@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 
 use super::{Arg, Queue, within_limit};
-use crate::model::{NewItem, OnDuplicate};
+use crate::model::NewItem;
 use crate::python::convert::{content as stored, patience};
+use crate::python::enlist::Enlistment;
 use crate::python::interpreter_exit::Native;
 use crate::python::new_item::{ItemOptions, new_item};
 use crate::python::waits;
@@ -41,7 +42,10 @@ impl Queue {
         }
         let id = match connection {
             None => queue.put(py, vec![item], wait)?[0],
-            Some(connection) => queue.enqueue_on(py, connection, item)?,
+            Some(connection) => {
+                let steps = Enlistment::new(py.native(|| queue.core.enlist(item))?);
+                slf.call_method1("_run_steps", (connection, steps))?.extract()?
+            }
         };
         spawn_worker(slf, spawn)?;
         Ok(id)
@@ -79,30 +83,6 @@ impl Queue {
         waits::for_room(py, &self.core, items, wait)
     }
 
-    /// Their library runs the statements, in their transaction.
-    fn enqueue_on(&self, py: Python<'_>, connection: &Bound<'_, PyAny>, item: NewItem) -> PyResult<i64> {
-        let statements = py.native(|| self.core.enqueue_statements(item))?;
-        let given = PyDict::new(py);
-        for (name, statement) in [
-            ("find", statements.find.as_ref()),
-            ("free", statements.free.as_ref()),
-            ("replace", Some(&statements.replace)),
-            ("insert", Some(&statements.insert)),
-            ("counts", Some(&statements.counts)),
-        ] {
-            let Some(statement) = statement else { continue };
-            let values = statement.values.iter().map(|value| sql_value(py, value)).collect::<PyResult<Vec<_>>>()?;
-            given.set_item(name, (statement.sql, values))?;
-        }
-        let on_duplicate = match statements.on_duplicate {
-            OnDuplicate::Return => "return",
-            OnDuplicate::Raise => "raise",
-            OnDuplicate::Replace => "replace",
-        };
-        let arguments = (connection, self.core.path(), given, on_duplicate, statements.key, statements.max_pending);
-        py.import("membox_queue.own_transaction")?.getattr("enqueue")?.call1(arguments)?.extract()
-    }
-
     /// Reads an item to enqueue, its content converted by the queue's type.
     pub(super) fn new_item(&self, content: &Bound<'_, PyAny>, options: &ItemOptions<'_>) -> PyResult<NewItem> {
         let plain = self.plain(content)?;
@@ -113,8 +93,7 @@ impl Queue {
 
 /// Refuses a worker that could not begin, before anything is written.
 fn check_spawn(queue: &Bound<'_, Queue>, handler: Arg) -> PyResult<()> {
-    let Some(handler) = handler else { return Ok(()) };
-    queue.py().import("membox_queue.worker")?.call_method1("check_spawn", (queue, handler)).map(drop)
+    handler.map_or(Ok(()), |handler| queue.call_method1("_check_spawn", (handler,)).map(drop))
 }
 
 /// What `spawn=` asks for, once the items are there.
@@ -129,16 +108,4 @@ fn at_place(py: Python<'_>, error: PyErr, place: usize) -> PyErr {
         Ok(()) => error,
         Err(failure) => failure,
     }
-}
-
-/// A value as Python's database modules take it.
-fn sql_value(py: Python<'_>, value: &rusqlite::types::Value) -> PyResult<Py<PyAny>> {
-    use rusqlite::types::Value;
-    Ok(match value {
-        Value::Null => py.None(),
-        Value::Integer(number) => number.into_pyobject(py)?.into_any().unbind(),
-        Value::Real(number) => number.into_pyobject(py)?.into_any().unbind(),
-        Value::Text(text) => PyString::new(py, text).into_any().unbind(),
-        Value::Blob(bytes) => PyBytes::new(py, bytes).into_any().unbind(),
-    })
 }
