@@ -1,5 +1,7 @@
 //! An enqueue on the caller's own connection, as a step machine: it says which statement to run next, and runs none.
 
+use std::path::PathBuf;
+
 use super::Queue;
 use crate::error::{Error, Result};
 use crate::model::{NewItem, OnDuplicate, Status, Value};
@@ -7,8 +9,8 @@ use crate::rules::key::{Taken, taken};
 use crate::rules::room;
 use crate::sqlite::Statement;
 
-/// What a statement returned: rows of columns.
-pub type Rows = Vec<Vec<Value>>;
+/// The rows that a statement returned.
+type Rows = Vec<Vec<Value>>;
 
 /// What to do next.
 pub enum Step {
@@ -24,6 +26,7 @@ pub struct Enlistment {
     /// The statement that runs.
     running: Running,
     queue: String,
+    path: Option<PathBuf>,
     key: Option<KeyStatements>,
     max_pending: Option<i64>,
     insert: Option<Statement>,
@@ -40,6 +43,7 @@ struct KeyStatements {
 }
 
 enum Running {
+    /// None has run yet.
     Nothing,
     Find,
     Counts,
@@ -71,6 +75,7 @@ impl Queue {
         Ok(Enlistment {
             running: Running::Nothing,
             queue: self.name().to_owned(),
+            path: self.path(),
             key,
             max_pending: self.settings().settings.max_pending,
             insert: Some(Statement::enqueue(self.name(), &row, now)?),
@@ -113,7 +118,9 @@ impl Enlistment {
             },
             Running::Triggers(replaced) => {
                 let what = replaced.map_or_else(|| "the new item".into(), |id| format!("item {id}"));
-                Err(Error::ignored(&what, &rows.iter().map(|row| text(row, 0)).collect::<Vec<_>>()))
+                let names: Vec<_> = rows.iter().map(|row| text(row, 0)).collect();
+                let path = self.path.as_ref().map_or_else(String::new, |path| format!("{}: ", path.display()));
+                Err(Error::ignored(&what, &names).retold(|told| format!("{path}{told}")))
             }
         }
     }

@@ -12,7 +12,7 @@ pub enum Taken {
     Replace,
 }
 
-/// Decides it; an error if the caller wants none of both.
+/// Decides it by what the caller said; an error if the caller wants neither.
 pub fn taken(on_duplicate: OnDuplicate, key: &str, id: i64, status: Option<Status>) -> Result<Taken> {
     match on_duplicate {
         OnDuplicate::Return => Ok(Taken::Keep),
