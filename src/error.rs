@@ -109,6 +109,15 @@ impl Error {
         }
     }
 
+    /// A trigger of the application ignored a change of ours; the names of those there are, as far as they are known.
+    pub fn ignored(what: &str, triggers: &[String]) -> Self {
+        let names = if triggers.is_empty() { String::new() } else { format!(": {}", triggers.join(", ")) };
+        Error::Ignored(format!(
+            "{what} was not written: a trigger of the application on ingest_queue ignored the change (RAISE(IGNORE)), \
+             and nothing was stored; change the trigger or drop it{names}"
+        ))
+    }
+
     /// An index of the file names something that its table does not have: going on would mean to meet it for ever.
     pub fn disagreement(what: impl std::fmt::Display) -> Self {
         Error::Corrupt(format!(

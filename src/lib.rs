@@ -27,8 +27,8 @@ pub use model::{
     Status, Stored, When, millis,
 };
 pub use queue::{
-    Claim, Crew, Current, Durability, Filter, From, Held, Lock, Next, Options, Plan, Queue, Statements, Stats, Step,
-    Turn, Waiting, Want, Watcher,
+    Claim, Crew, Current, Durability, Enlistment, EnlistmentStep, Filter, From, Held, Lock, Next, Options, Plan, Queue,
+    Stats, Step, Turn, Waiting, Want, Watcher,
 };
 pub use rules::outcome::{Ending, Settled};
 pub use rules::rate::Rate;

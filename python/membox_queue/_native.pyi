@@ -25,6 +25,7 @@ __all__ = [
     "ByContent",
     "ClaimPlan",
     "Crew",
+    "Enlistment",
     "Item",
     "Lock",
     "NewItem",
@@ -32,6 +33,7 @@ __all__ = [
     "Rate",
     "Retry",
     "Schedule",
+    "Statement",
     "Token",
     "Watcher",
     "__version__",
@@ -41,6 +43,7 @@ __all__ = [
     "disarm_fault",
     "end_waits",
     "has_queue",
+    "meaning",
     "set_clock",
     "sqlite_version",
     "switch_off",
@@ -206,6 +209,30 @@ class Schedule:
     def group(self) -> str | None: ...
     @property
     def key(self) -> str | None: ...
+
+@final
+class Statement:
+    """A statement for the caller's own connection; its parameters have numbers."""
+
+    @property
+    def sql(self) -> str: ...
+    @property
+    def values(self) -> list[Any]: ...
+    @property
+    def returns_rows(self) -> bool: ...
+
+@final
+class Enlistment:
+    """An enqueue on the caller's own connection; `membox_queue.own_transaction` runs its statements.
+
+    Each method returns the statement to run next or, at the end, the id of the item.
+    """
+
+    def begin(self) -> Statement | int: ...
+    def next(self, rows: list[tuple[Any, ...]], /) -> Statement | int:
+        """Go on after a statement that returned these rows."""
+    def failed(self, exception: Exception, /) -> Statement | int:
+        """Go on after a statement that the library refused. Raises the exception if that is the end."""
 
 @final
 class Token:
@@ -831,14 +858,14 @@ class Queue(Generic[_T]):
         self,
         others: list[Queue[Any]],
         *,
-        slots: int,
-        exclusive: bool,
-        stays: bool,
-        linger: _Seconds,
-        limit: int | None,
-        whole_groups: bool,
-        max_runtime: _Seconds | None,
-        ttl: _Seconds | None,
+        slots: int = 1,
+        exclusive: bool = False,
+        stays: bool = False,
+        linger: _Seconds = 0.0,
+        limit: int | None = None,
+        whole_groups: bool = False,
+        max_runtime: _Seconds | None = None,
+        ttl: _Seconds | None = None,
         takes_over: bool = False,
     ) -> Crew | None:
         """Begin a loop; None when it is to be exclusive and another live worker holds the lease."""
@@ -889,7 +916,7 @@ class Crew:
     def done(self, slot: int, results: list[Any], /) -> tuple[list[str], str, int, list[Item[Any]]]:
         """Record the items in hand as done and claim the next, in one transaction."""
     def failed(
-        self, slot: int, items: list[Item[Any]], reason: BaseException | str, /
+        self, slot: int, items: list[Item[Any]], exception: BaseException | str, /
     ) -> tuple[list[str], str, int, list[Item[Any]]]:
         """Record why the first open item failed, give the later ones back, and claim the next."""
     def wait(self, slot: int, seconds: float, /) -> bool:

@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from membox_queue import _native, worker
+from membox_queue import _native, own_transaction, worker
 from membox_queue.drain import Shift, run
 from membox_queue.errors import PayloadTooLargeError, QueueError
 from membox_queue.plan import Plan
@@ -326,6 +326,14 @@ class Queue(_native.Queue[T]):
         the last time.
         """
         return worker.spawn(self, handler, linger=linger, concurrency=concurrency, retry_failed=retry_failed)
+
+    def _run_steps(self, connection: Any, steps: _native.Enlistment) -> int:
+        """Run an enqueue on the caller's connection. `enqueue` calls this."""
+        return own_transaction.enqueue(connection, self.path, steps)
+
+    def _check_spawn(self, handler: str) -> None:
+        """Refuse a worker that could not begin. `enqueue` and `enqueue_many` call this before they write."""
+        worker.check_spawn(self, handler)
 
     @functools.cached_property
     def _shifts(self) -> set[Shift]:

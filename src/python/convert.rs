@@ -1,6 +1,7 @@
 //! Values across the boundary: JSON both ways, durations, times, numbers.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -9,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::model::{Content, LATEST_MS, Stored, millis};
+use crate::rules::lease::DEFAULT_TTL_MS;
 
 /// Deeper values are refused: what is stored must also be readable again, everywhere.
 const DEEPEST: usize = 100;
@@ -237,6 +239,21 @@ pub fn seconds(what: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
 
 pub fn duration_ms(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
     Ok(millis(what, seconds(what, value)?)?)
+}
+
+/// A time to wait; `inf` means without end.
+pub fn patience(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    let limit = seconds(what, value)?;
+    if limit == f64::INFINITY {
+        return Ok(Duration::MAX);
+    }
+    Duration::try_from_secs_f64(limit)
+        .map_err(|_| PyValueError::new_err(format!("{what} must be a number of seconds, zero or more, not {limit}")))
+}
+
+/// How long a worker lease lasts without a heartbeat.
+pub fn ttl_ms(ttl: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
+    ttl.map_or(Ok(DEFAULT_TTL_MS), |ttl| lease_ms("ttl", ttl))
 }
 
 /// A lease: longer than nothing.

@@ -1,4 +1,4 @@
-//! `Item` and `NewItem`: frozen views of the core's nouns.
+//! `Item`: a claimed item, or one that was only read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,19 +8,16 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyGenericAlias, PyString, PyType};
 
-use super::convert::{content, count, date_text, datetime, duration_ms, headers, instant_ms, integer};
-use super::convert::{object_to_python, path_text, text, to_python, type_name};
+use super::convert::{datetime, object_to_python, text, to_python, type_name};
 use super::ending;
 use super::error::named;
-use super::leaving::Native;
+use super::interpreter_exit::Native;
 use super::warnings;
 use crate::error::Error;
 use crate::heartbeat::Beat;
-use crate::model::LATEST_MS;
-use crate::model::{self, Content, Key, KeyName, OnDuplicate, Status, Stored, When, read_json};
+use crate::model::{self, Content, Status, read_json};
 use crate::queue::{self, Held};
 use crate::rules::outcome::{Ending, Settled};
-use crate::rules::settings::MOST_BYTES;
 use crate::sync::Mutex;
 
 /// An item as it was when it was claimed or read.
@@ -49,8 +46,9 @@ impl Item {
         Self::from_source(Source::Claimed { held, queue, beat: Mutex::default() })
     }
 
-    pub fn in_loop(held: Arc<Held>, queue: Arc<queue::Queue>, crew: &queue::Crew) -> Self {
-        Self { stopping: crew.stopping(), ..Self::claimed(held, queue) }
+    /// A claimed item that tells its handler when the loop was asked to stop.
+    pub fn in_loop(held: Arc<Held>, queue: Arc<queue::Queue>, stopping: Arc<AtomicBool>) -> Self {
+        Self { stopping, ..Self::claimed(held, queue) }
     }
 
     pub fn read(item: model::Item) -> Self {
@@ -392,194 +390,5 @@ impl Item {
     fn called_off(&self, py: Python<'_>) -> PyErr {
         let text = format!("item {} was cancelled while it was being worked on", self.item().id);
         named(py, "StaleClaimError", text)
-    }
-}
-
-/// An item to enqueue, with its options; for `enqueue_many`.
-#[pyclass(frozen, module = "membox_queue")]
-pub struct NewItem {
-    #[pyo3(get)]
-    content: Py<PyAny>,
-    item: model::NewItem,
-    /// Only a queue that knows its type may be able to store the content.
-    is_foreign: bool,
-}
-
-#[pymethods]
-impl NewItem {
-    #[new]
-    #[pyo3(signature = (content, *, project = None, source_path = None, doc_date = None, priority = None, delay = None,
-                        run_at = None, max_retries = None, headers = None, group = None, key = None, key_ttl = None,
-                        on_duplicate = None),
-           text_signature = "(content, *, project=None, source_path=None, doc_date=None, priority=0, delay=None, run_at=None, max_retries=None, headers=None, group=None, key=None, key_ttl=None, on_duplicate='return')")]
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        content: &Bound<'_, PyAny>,
-        project: Option<&Bound<'_, PyAny>>,
-        source_path: Option<&Bound<'_, PyAny>>,
-        doc_date: Option<&Bound<'_, PyAny>>,
-        priority: Option<&Bound<'_, PyAny>>,
-        delay: Option<&Bound<'_, PyAny>>,
-        run_at: Option<&Bound<'_, PyAny>>,
-        max_retries: Option<&Bound<'_, PyAny>>,
-        headers: Option<&Bound<'_, PyAny>>,
-        group: Option<&Bound<'_, PyAny>>,
-        key: Option<&Bound<'_, PyAny>>,
-        key_ttl: Option<&Bound<'_, PyAny>>,
-        on_duplicate: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let unique = Unique { key, key_ttl, on_duplicate };
-        let options =
-            Details { project, source_path, doc_date, priority, delay, run_at, max_retries, headers, group, unique };
-        let stored = self::content(content, MOST_BYTES).ok();
-        let is_foreign = stored.is_none();
-        let item = options.around(stored.unwrap_or_else(|| Stored::text(String::new())), MOST_BYTES)?;
-        Ok(Self { content: content.clone().unbind(), item, is_foreign })
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        if self.is_foreign {
-            return Ok(format!("<NewItem of {}>", self.content.bind(py).get_type().qualname()?));
-        }
-        Ok(format!("<NewItem of {}>", self.item.content.kind))
-    }
-
-    #[classmethod]
-    fn __class_getitem__<'py>(cls: &Bound<'py, PyType>, kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(PyGenericAlias::new(cls.py(), cls.as_any(), kind)?.into_any())
-    }
-}
-
-/// What can be said about an item besides its content, as Python gave it.
-pub struct Details<'a, 'py> {
-    pub project: Option<&'a Bound<'py, PyAny>>,
-    pub source_path: Option<&'a Bound<'py, PyAny>>,
-    pub doc_date: Option<&'a Bound<'py, PyAny>>,
-    pub priority: Option<&'a Bound<'py, PyAny>>,
-    pub delay: Option<&'a Bound<'py, PyAny>>,
-    pub run_at: Option<&'a Bound<'py, PyAny>>,
-    pub max_retries: Option<&'a Bound<'py, PyAny>>,
-    pub headers: Option<&'a Bound<'py, PyAny>>,
-    pub group: Option<&'a Bound<'py, PyAny>>,
-    pub unique: Unique<'a, 'py>,
-}
-
-/// What makes an item the same as another.
-pub struct Unique<'a, 'py> {
-    pub key: Option<&'a Bound<'py, PyAny>>,
-    pub key_ttl: Option<&'a Bound<'py, PyAny>>,
-    pub on_duplicate: Option<&'a Bound<'py, PyAny>>,
-}
-
-impl Unique<'_, '_> {
-    fn read(&self) -> PyResult<Option<Key>> {
-        let on_duplicate = match text("on_duplicate", self.on_duplicate)?.as_deref() {
-            None | Some("return") => OnDuplicate::Return,
-            Some("raise") => OnDuplicate::Raise,
-            Some("replace") => OnDuplicate::Replace,
-            Some(other) => {
-                let said = format!("on_duplicate must be 'return', 'raise' or 'replace', not {other:?}");
-                return Err(PyValueError::new_err(said));
-            }
-        };
-        let ttl_ms = self.key_ttl.map(reserved_ms).transpose()?;
-        let Some(key) = self.key else {
-            if self.key_ttl.is_some() || on_duplicate != OnDuplicate::Return {
-                return Err(PyValueError::new_err("key_ttl and on_duplicate say something about a key; give one"));
-            }
-            return Ok(None);
-        };
-        let name = if key.is_instance_of::<ByContent>() {
-            KeyName::ByContent
-        } else {
-            match text("key", Some(key))?.unwrap_or_default() {
-                empty if empty.is_empty() => return Err(PyValueError::new_err("key must not be empty")),
-                name => KeyName::Given(name),
-            }
-        };
-        Ok(Some(Key { name, ttl_ms, on_duplicate }))
-    }
-}
-
-/// How long a key stays reserved: for ever, if that is said.
-fn reserved_ms(ttl: &Bound<'_, PyAny>) -> PyResult<i64> {
-    if ttl.extract::<f64>().is_ok_and(|seconds| seconds == f64::INFINITY) {
-        return Ok(LATEST_MS);
-    }
-    duration_ms("key_ttl", ttl)
-}
-
-/// The type of `BY_CONTENT`.
-#[pyclass(frozen, module = "membox_queue")]
-pub struct ByContent;
-
-#[pymethods]
-impl ByContent {
-    fn __repr__(&self) -> &'static str {
-        "BY_CONTENT"
-    }
-
-    fn __reduce__(&self) -> &'static str {
-        "BY_CONTENT"
-    }
-}
-
-impl Details<'_, '_> {
-    pub fn read(&self, given: &Bound<'_, PyAny>, limit: usize) -> PyResult<model::NewItem> {
-        self.around(content(given, limit)?, limit)
-    }
-
-    fn around(&self, content: Stored, limit: usize) -> PyResult<model::NewItem> {
-        let when = when(self.delay, self.run_at)?;
-        Ok(model::NewItem {
-            content,
-            project: text("project", self.project)?,
-            source_path: path_text("source_path", self.source_path)?,
-            doc_date: date_text("doc_date", self.doc_date)?,
-            priority: self.priority.map_or(Ok(0), |priority| integer("priority", priority))?,
-            when,
-            max_retries: self.max_retries.map(|max| count("max_retries", max)).transpose()?,
-            headers: headers(self.headers, limit)?,
-            group: group(self.group)?,
-            key: self.unique.read()?,
-        })
-    }
-}
-
-/// When an item is to fall due.
-pub fn when(delay: Option<&Bound<'_, PyAny>>, run_at: Option<&Bound<'_, PyAny>>) -> PyResult<When> {
-    match (delay, run_at) {
-        (None, None) => Ok(When::Now),
-        (Some(delay), None) => Ok(When::After(duration_ms("delay", delay)?)),
-        (None, Some(at)) => Ok(When::At(instant_ms("run_at", at)?)),
-        (Some(_), Some(_)) => Err(PyValueError::new_err("give delay or run_at, not both")),
-    }
-}
-
-/// The name of a group.
-pub fn group(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
-    match text("group", value)? {
-        Some(name) if name.is_empty() => Err(PyValueError::new_err("group must not be empty; leave it out for none")),
-        name => Ok(name),
-    }
-}
-
-/// An element of `enqueue_many`: a NewItem, or plain content; both in the shape of the queue, if it has one.
-pub fn new_item(
-    element: &Bound<'_, PyAny>,
-    limit: usize,
-    plain: impl Fn(&Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>>,
-) -> PyResult<model::NewItem> {
-    let py = element.py();
-    let new = element.cast::<NewItem>().ok();
-    let given = new.map_or_else(|| element.clone(), |new| new.get().content.bind(py).clone());
-    let shaped = plain(&given)?;
-    match new {
-        Some(new) if shaped.is_none() && !new.get().is_foreign => Ok(new.get().item.clone()),
-        Some(new) => {
-            let content = content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?;
-            Ok(model::NewItem { content, ..new.get().item.clone() })
-        }
-        None => Ok(model::NewItem::new(content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?)),
     }
 }

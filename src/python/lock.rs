@@ -1,18 +1,15 @@
 //! `Lock`: `with queue.lock("nightly"):`.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 
 use super::error::named;
-use super::leaving::{self, Native};
-use super::signals;
+use super::interpreter_exit::Native;
+use super::waits;
 use crate::queue;
 use crate::sync::Mutex;
-
-/// How often a held lock is asked for again.
-const PAUSE: Duration = Duration::from_millis(20);
 
 #[pyclass(frozen, module = "membox_queue")]
 pub struct Lock {
@@ -41,27 +38,14 @@ impl Lock {
     }
 
     fn acquire(&self, py: Python<'_>) -> PyResult<bool> {
-        let started = Instant::now();
-        loop {
-            let taken = py.native(|| -> crate::Result<bool> {
-                let lock = self.queue.try_lock(&self.name, self.ttl_ms)?;
-                let is_taken = lock.is_some();
-                if is_taken {
-                    *self.held.lock() = lock;
-                }
-                Ok(is_taken)
-            })?;
-            if taken {
-                return Ok(true);
+        waits::for_lock(py, self.wait, || {
+            let lock = self.queue.try_lock(&self.name, self.ttl_ms)?;
+            let is_acquired = lock.is_some();
+            if is_acquired {
+                *self.held.lock() = lock;
             }
-            let left = self.wait.saturating_sub(started.elapsed());
-            if left.is_zero() {
-                return Ok(false);
-            }
-            py.native(|| std::thread::sleep(left.min(PAUSE)));
-            signals::check(py)?;
-            leaving::check(py)?;
-        }
+            Ok(is_acquired)
+        })
     }
 
     fn release(&self, py: Python<'_>) -> PyResult<bool> {

@@ -1,21 +1,30 @@
 //! The Python module `membox_queue._native`: arguments → detach → verb → result, and nothing else.
 
+// First: their macros are known only to what comes after them.
+#[macro_use]
+mod options;
+#[macro_use]
+mod new_item;
+#[macro_use]
+mod settings;
+
 mod attempt;
 mod convert;
-mod crew;
 mod ending;
+mod enlist;
 mod error;
+mod interpreter_exit;
 mod item;
-mod leaving;
 mod lock;
 mod queue;
 mod rate;
 mod retry;
 mod schedule;
-mod settings;
 mod signals;
+mod waits;
 mod warnings;
 mod watcher;
+mod worker_loop;
 
 use once_cell::sync::Lazy;
 use pyo3::prelude::*;
@@ -30,13 +39,13 @@ mod _native {
     #[pymodule_export]
     use super::attempt::Attempt;
     #[pymodule_export]
-    use super::crew::Crew;
+    use super::enlist::{Enlistment, Statement};
     #[pymodule_export]
-    use super::item::{ByContent, Item, NewItem};
-    #[pymodule_export]
-    use super::leaving::Token;
+    use super::item::Item;
     #[pymodule_export]
     use super::lock::Lock;
+    #[pymodule_export]
+    use super::new_item::{ByContent, NewItem};
     #[pymodule_export]
     use super::queue::Queue;
     #[pymodule_export]
@@ -46,7 +55,11 @@ mod _native {
     #[pymodule_export]
     use super::schedule::Schedule;
     #[pymodule_export]
+    use super::signals::Token;
+    #[pymodule_export]
     use super::watcher::{ClaimPlan, Watcher};
+    #[pymodule_export]
+    use super::worker_loop::WorkerLoop;
 
     use once_cell::sync::Lazy;
     use pyo3::prelude::*;
@@ -56,7 +69,7 @@ mod _native {
     #[pyo3(signature = (ms, /))]
     fn set_clock(ms: Option<i64>) {
         super::CLOCK.set(ms);
-        crate::sqlite::ring_all();
+        crate::store::wake_all();
     }
 
     /// What the queue's clock says, in milliseconds since 1970.
@@ -69,8 +82,8 @@ mod _native {
     #[pyfunction]
     #[pyo3(signature = (path, /))]
     fn has_queue(py: Python<'_>, path: std::path::PathBuf) -> PyResult<bool> {
-        use super::leaving::Native;
-        Ok(py.native(|| crate::sqlite::has_queue(&path))?)
+        use super::interpreter_exit::Native;
+        Ok(py.native(|| crate::store::has_queue(&path))?)
     }
 
     /// What something raised by a handler means; see `crate::ending`.
@@ -83,13 +96,13 @@ mod _native {
     /// Ends all waits of this process; the interpreter is about to exit.
     #[pyfunction]
     fn end_waits() {
-        super::leaving::end_waits();
+        super::interpreter_exit::end_waits();
     }
 
     /// From now on no other thread goes back to Python from native code.
     #[pyfunction]
     fn be_last(py: Python<'_>) {
-        super::leaving::be_last(py);
+        super::interpreter_exit::be_last(py);
     }
 
     /// Lets something go wrong in this process at the next verbs of a kind, for tests; the number disarms it.
@@ -131,9 +144,9 @@ mod _native {
     fn switch_off(measures: Vec<String>) -> PyResult<()> {
         for measure in measures {
             match measure.as_str() {
-                "locks" => crate::sqlite::LOCKS.switch_off()?,
-                "fork" => crate::sqlite::FORK.switch_off()?,
-                "commit-check" => crate::sqlite::COMMIT_CHECK.switch_off()?,
+                "locks" => crate::store::LOCKS.switch_off()?,
+                "fork" => crate::store::FORK.switch_off()?,
+                "commit-check" => crate::store::COMMIT_CHECK.switch_off()?,
                 other => return Err(pyo3::exceptions::PyValueError::new_err(format!("there is no measure {other:?}"))),
             }
         }
@@ -142,12 +155,12 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::sqlite::install()?;
+        crate::store::install()?;
         // Found out now: a fork while another thread does would leave the child waiting for it.
         crate::process::hostname();
         Lazy::force(&super::CLOCK);
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("BY_CONTENT", Bound::new(module.py(), super::item::ByContent)?)?;
+        module.add("BY_CONTENT", Bound::new(module.py(), super::new_item::ByContent)?)?;
         module.add("sqlite_version", crate::sqlite_version())
     }
 }

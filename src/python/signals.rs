@@ -1,26 +1,46 @@
-//! Ctrl-C, or a token that was cancelled, while a call waits.
+//! What ends a waiting call: Ctrl-C, or a `Token` that another thread cancels.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use super::error::named;
-use super::leaving::{Token, until_let_back};
+use super::interpreter_exit::until_let_back;
 
 thread_local! {
-    /// What a signal handler raised in this thread, until the call that waited has come back.
+    /// What a signal handler raised in this thread, until the waiting call has returned.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-    /// What ends the waits of this thread, if somebody else may.
+    /// The token that ends the waits of this thread, if it has one.
     static TOKEN: RefCell<Option<Py<Token>>> = const { RefCell::new(None) };
 }
 
-/// Calls something whose waits the token ends.
-pub fn call_until<'py>(token: &Bound<'py, Token>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let before = TOKEN.replace(Some(token.clone().unbind()));
-    let outcome = function.call0();
-    TOKEN.set(before);
-    outcome
+/// Ends the waits of one call from another thread. asyncio cancels calls through it.
+#[pyclass(frozen, module = "membox_queue._native")]
+#[derive(Default)]
+pub struct Token(AtomicBool);
+
+#[pymethods]
+impl Token {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn cancel(&self) {
+        self.0.store(true, Ordering::SeqCst);
+        crate::store::wake_all();
+    }
+
+    /// Calls a function whose waits end when the token is cancelled.
+    #[pyo3(signature = (function, /))]
+    fn call<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let before = TOKEN.replace(Some(slf.clone().unbind()));
+        let outcome = function.call0();
+        TOKEN.set(before);
+        outcome
+    }
 }
 
 /// Lets Python run its signal handlers. Called between two slices of a wait, without any lock held.
@@ -38,7 +58,8 @@ pub fn interrupted() -> bool {
 /// Lets Python run its signal handlers, and refuses to go on waiting once the thread's token was cancelled.
 pub fn check(py: Python<'_>) -> PyResult<()> {
     py.check_signals()?;
-    let is_cancelled = TOKEN.with_borrow(|token| token.as_ref().is_some_and(|token| token.get().is_cancelled()));
+    let is_cancelled =
+        TOKEN.with_borrow(|token| token.as_ref().is_some_and(|token| token.get().0.load(Ordering::SeqCst)));
     if is_cancelled {
         let text = "the call was cancelled while it waited, and changed nothing from then on";
         return Err(named(py, "QueueBusyError", text.into()));

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use pyo3::prelude::*;
 
-use super::leaving::until_let_back;
+use super::interpreter_exit::until_let_back;
 
 thread_local! {
     /// A logging handler that calls the queue must not make it warn again.

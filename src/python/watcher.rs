@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
+use super::interpreter_exit::{self, Native};
 use super::item::Item;
-use super::leaving::{self, Native};
 use super::queue::Queue;
 use crate::queue::{self, Claim, Want};
 
@@ -62,7 +62,7 @@ impl Watcher {
 
     fn turns(&self, py: Python<'_>) -> Option<Vec<(Vec<u64>, Option<Item>)>> {
         let turns = py.native(|| {
-            if leaving::is_leaving() {
+            if interpreter_exit::is_exiting() {
                 return Some(self.0.everybody()).filter(|turns| !turns.is_empty());
             }
             self.0.turns()

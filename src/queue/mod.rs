@@ -3,6 +3,7 @@
 mod admin;
 mod claim;
 mod crew;
+mod enlist;
 mod finish;
 mod lock;
 mod look;
@@ -22,9 +23,9 @@ mod worker;
 
 pub use claim::{Claim, From, Held};
 pub use crew::{Crew, Next, Plan, Step};
+pub use enlist::{Enlistment, Step as EnlistmentStep};
 pub use lock::Lock;
 pub use look::{Filter, Stats};
-pub use put::Statements;
 pub use settings::Current;
 pub use wait::Waiting;
 pub use watcher::{Turn, Want, Watcher};

@@ -5,9 +5,9 @@ use sha2::{Digest, Sha256};
 use super::Queue;
 use super::run::{Change, Verb};
 use crate::error::{Error, Result};
-use crate::model::{Event, Key, KeyName, NewItem, OnDuplicate, Status, Stored, When, checksum};
-use crate::model::{LATEST_MS, Now};
-use crate::sqlite::Statement;
+use crate::model::{Event, Key, KeyName, LATEST_MS, NewItem, Now, Stored, When, checksum};
+use crate::rules::key::{Taken, taken};
+use crate::rules::room;
 use crate::store::NewRow;
 
 /// An item ready to be written once the clock is read.
@@ -25,28 +25,19 @@ impl Prepared {
         self.row.key_until = self.key.as_ref().and_then(|key| key.ttl_ms).map(|ttl| now.plus(ttl));
         self
     }
+
+    /// The row as it is written at this time, and its key.
+    pub(super) fn written_at(self, now: Now) -> (NewRow, Option<Key>) {
+        let Self { row, key, .. } = self.at(now);
+        (row, key)
+    }
 }
 
 impl Key {
     /// Items enqueued after this have the key still, finished or not.
-    fn since(&self, now: Now) -> Option<i64> {
+    pub(super) fn since(&self, now: Now) -> Option<i64> {
         self.ttl_ms.map(|ttl| now.ms().saturating_sub(ttl))
     }
-}
-
-/// What enqueues an item in somebody else's transaction.
-pub struct Statements {
-    /// Looks for an item that has the key: its id and status.
-    pub find: Option<Statement>,
-    /// Makes sure that the key is free, if none was found.
-    pub free: Option<Statement>,
-    pub replace: Statement,
-    pub insert: Statement,
-    /// Says in its first column how many items wait.
-    pub counts: Statement,
-    pub max_pending: Option<i64>,
-    pub on_duplicate: OnDuplicate,
-    pub key: Option<String>,
 }
 
 impl Queue {
@@ -73,39 +64,14 @@ impl Queue {
         })
     }
 
-    /// The statements that enqueue an item on a connection of the caller's own, in the caller's transaction.
-    pub fn enqueue_statements(&self, item: NewItem) -> Result<Statements> {
-        self.reread_settings()?;
-        let now = self.options.clock.now();
-        let Prepared { row, key, .. } = self.prepare(item)?.at(now);
-        let (find, free) = match (&row.key, &key) {
-            (Some(name), Some(key)) => (
-                Some(Statement::find_key(self.name(), name, key.since(now), now)?),
-                Some(Statement::free_key(self.name(), name)?),
-            ),
-            _ => (None, None),
-        };
-        Ok(Statements {
-            find,
-            free,
-            replace: Statement::replace(&row)?,
-            insert: Statement::enqueue(self.name(), &row, now)?,
-            counts: Statement::counts(self.name())?,
-            max_pending: self.settings().settings.max_pending,
-            on_duplicate: key.map(|key| key.on_duplicate).unwrap_or_default(),
-            key: row.key,
-        })
-    }
-
     pub(super) fn put(&self, tx: &Change, item: Prepared) -> Result<i64> {
         let Prepared { row, key, .. } = item.at(tx.now());
         if let (Some(name), Some(key)) = (row.key.clone(), key)
             && let Some((id, status)) = tx.find_key(self.name(), &name, key.since(tx.now()))?
         {
-            return match key.on_duplicate {
-                OnDuplicate::Return => Ok(id),
-                OnDuplicate::Replace if status == Some(Status::Pending) => tx.replace(id, &row).map(|()| id),
-                OnDuplicate::Raise | OnDuplicate::Replace => Err(Error::Duplicate { key: name, id }),
+            return match taken(key.on_duplicate, &name, id, status)? {
+                Taken::Keep => Ok(id),
+                Taken::Replace => tx.replace(id, &row).map(|()| id),
             };
         }
         if let Some(name) = &row.key {
@@ -121,11 +87,7 @@ impl Queue {
     /// Refuses what made a full queue longer; what only found its key there did not.
     fn check_room(&self, tx: &Change, before: Option<i64>) -> Result<()> {
         let (Some(limit), Some(before)) = (self.settings().settings.max_pending, before) else { return Ok(()) };
-        let pending = tx.counts(self.name())?.pending;
-        if pending - before > limit {
-            return Err(Error::NeverRoom { added: pending - before, limit });
-        }
-        if pending > limit && pending > before { Err(Error::Full { pending, limit }) } else { Ok(()) }
+        room::check(limit, before, tx.counts(self.name())?.pending)
     }
 
     /// Refuses what a limit of another process's making does not let in any more.

@@ -2,6 +2,7 @@
 
 #[cfg(any(feature = "python", test))]
 pub mod ending;
+pub mod key;
 pub mod lease;
 pub mod name;
 pub mod outcome;
@@ -9,5 +10,6 @@ pub mod outcome;
 mod properties;
 pub mod rate;
 pub mod retry;
+pub mod room;
 pub mod settings;
 pub mod tick;

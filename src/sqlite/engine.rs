@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use super::Transaction;
 use super::file::{Database, Lent};
+use super::foreign::Foreign;
 use super::locks::{self, SignOfLife};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::model::Now;
-use crate::store::{ChangeWatch, Flush, Health, Liveness, Renewal, Store, Tx, View, Wait};
+use crate::store::{ChangeWatch, Flush, ForeignStatements, Health, Liveness, Renewal, Store, Tx, View, Wait};
 use crate::wake::Bell;
 
 /// How long the write lock is left free between two transactions of a long call, at most.
@@ -38,6 +39,10 @@ impl Store for Database {
 
     fn renew(&self, clock: &Clock, wait: Wait, renewals: &[Renewal]) -> Result<Vec<bool>> {
         self.renew_all(clock, wait, renewals)
+    }
+
+    fn foreign(&self) -> &'static dyn ForeignStatements {
+        &Foreign
     }
 
     fn liveness(&self) -> Option<Arc<dyn Liveness>> {

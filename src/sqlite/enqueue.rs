@@ -47,11 +47,7 @@ impl EnqueueTx for Transaction<'_> {
     fn without_effect(&self, what: &str) -> Error {
         match self.foreign_triggers() {
             Ok(names) if names.is_empty() => Error::disagreement(what),
-            Ok(names) => Error::Ignored(format!(
-                "{what} was not written: a trigger of the application on ingest_queue ignored the change \
-                 (RAISE(IGNORE)), and nothing was stored; change the trigger or drop it: {}",
-                names.join(", ")
-            )),
+            Ok(names) => Error::ignored(what, &names),
             Err(error) => error,
         }
     }

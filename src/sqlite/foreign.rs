@@ -1,52 +1,64 @@
-//! The statements of an enqueue for a connection that is not ours, in a transaction that is not ours.
+//! Statements for the caller's own SQLite connection.
 
-use rusqlite::ToSql;
-use rusqlite::types::{ToSqlOutput, Value};
+use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
+use rusqlite::{ToSql, params};
 
 use super::statement;
 use crate::error::Result;
-use crate::model::Now;
-use crate::store::NewRow;
+use crate::model::{Now, Value};
+use crate::store::{ForeignStatements, NewRow, Statement};
 
-/// A statement and its values.
-pub struct Statement {
-    pub sql: &'static str,
-    pub values: Vec<Value>,
+pub struct Foreign;
+
+impl ForeignStatements for Foreign {
+    fn enqueue(&self, queue: &str, row: &NewRow, now: Now) -> Result<Statement> {
+        row.with_values(queue, &now.text(), |values| command(statement!("enqueue"), values))
+    }
+
+    fn find_key(&self, queue: &str, key: &str, since: Option<i64>, now: Now) -> Result<Statement> {
+        query(statement!("find_key"), params![queue, key, now.ms(), since])
+    }
+
+    fn free_key(&self, queue: &str, key: &str) -> Result<Statement> {
+        command(statement!("free_key"), params![queue, key])
+    }
+
+    fn counts(&self, queue: &str) -> Result<Statement> {
+        query(statement!("counts"), params![queue])
+    }
+
+    fn replace(&self, row: &NewRow) -> Result<Statement> {
+        row.with_replacing_values(0, |values| command(statement!("replace"), &values[1..]))
+    }
+
+    fn written(&self) -> Statement {
+        question(statement!("written"))
+    }
+
+    fn foreign_triggers(&self) -> Statement {
+        question(statement!("foreign_triggers"))
+    }
 }
 
-impl Statement {
-    fn new(sql: &'static str, values: &[&dyn ToSql]) -> Result<Self> {
-        let values = values.iter().map(|value| owned(*value)).collect::<rusqlite::Result<_>>()?;
-        Ok(Self { sql, values })
-    }
+fn command(sql: &'static str, values: &[&dyn ToSql]) -> Result<Statement> {
+    let values = values.iter().map(|value| owned(*value)).collect::<rusqlite::Result<_>>()?;
+    Ok(Statement { sql, values, returns_rows: false })
+}
 
-    pub fn enqueue(queue: &str, row: &NewRow, now: Now) -> Result<Self> {
-        row.with_values(queue, &now.text(), |values| Self::new(statement!("enqueue"), values))
-    }
+fn query(sql: &'static str, values: &[&dyn ToSql]) -> Result<Statement> {
+    Ok(Statement { returns_rows: true, ..command(sql, values)? })
+}
 
-    pub fn find_key(queue: &str, key: &str, since: Option<i64>, now: Now) -> Result<Self> {
-        Self::new(statement!("find_key"), rusqlite::params![queue, key, now.ms(), since])
-    }
-
-    pub fn free_key(queue: &str, key: &str) -> Result<Self> {
-        Self::new(statement!("free_key"), rusqlite::params![queue, key])
-    }
-
-    /// Its first column says how many items wait.
-    pub fn counts(queue: &str) -> Result<Self> {
-        Self::new(statement!("counts"), rusqlite::params![queue])
-    }
-
-    /// Without its first value, the id, which is known only once the row was found.
-    pub fn replace(row: &NewRow) -> Result<Self> {
-        row.with_replacing_values(0, |values| Self::new(statement!("replace"), &values[1..]))
-    }
+fn question(sql: &'static str) -> Statement {
+    Statement { sql, values: Vec::new(), returns_rows: true }
 }
 
 fn owned(value: &dyn ToSql) -> rusqlite::Result<Value> {
-    Ok(match value.to_sql()? {
-        ToSqlOutput::Borrowed(value) => value.try_into()?,
-        ToSqlOutput::Owned(value) => value,
-        _ => Value::Null,
-    })
+    let value = value.to_sql()?;
+    let value = match &value {
+        ToSqlOutput::Borrowed(value) => *value,
+        ToSqlOutput::Owned(value) => ValueRef::from(value),
+        _ => ValueRef::Null,
+    };
+    Ok(Value::column_result(value)?)
 }

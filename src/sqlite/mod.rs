@@ -27,7 +27,6 @@ mod settings;
 #[cfg(feature = "python")]
 pub use file::ring_all;
 pub use file::{Database, Place, has_queue};
-pub use foreign::Statement;
 #[cfg(feature = "python")]
 pub use locks::{COMMIT_CHECK, FORK, LOCKS, install};
 

@@ -8,6 +8,10 @@ use super::Store;
 use crate::error::Result;
 use crate::sqlite::{self, Database, Place};
 
+/// Protections that tests switch off, to see what they protect from.
+#[cfg(feature = "python")]
+pub use crate::sqlite::{COMMIT_CHECK, FORK, LOCKS};
+
 /// Where a database is. Two addresses of one database are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address(Place);
@@ -40,4 +44,16 @@ pub fn open(address: &Address, patience: Duration) -> Result<Arc<dyn Store>> {
 /// Whether there is a queue at this path, without opening it as one.
 pub fn has_queue(path: &Path) -> Result<bool> {
     sqlite::has_queue(path)
+}
+
+/// Wakes everything that waits in this process: the clock was changed, or the interpreter exits.
+#[cfg(feature = "python")]
+pub fn wake_all() {
+    sqlite::ring_all();
+}
+
+/// What must be done once, before the first open.
+#[cfg(feature = "python")]
+pub fn install() -> Result<()> {
+    sqlite::install()
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Health, Renewal, Tx, View};
+use super::{ForeignStatements, Health, Renewal, Tx, View};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::model::Now;
@@ -70,6 +70,9 @@ pub trait Store: Send + Sync {
 
     /// What the renewals name is held for as long as they say, if it was held still; return for each whether it was.
     fn renew(&self, clock: &Clock, wait: Wait, renewals: &[Renewal]) -> Result<Vec<bool>>;
+
+    /// The statements for the caller's own connection.
+    fn foreign(&self) -> &'static dyn ForeignStatements;
 
     /// What shows that this process lives; `None` where a dead process cannot be told from a silent one.
     fn liveness(&self) -> Option<Arc<dyn Liveness>>;

@@ -10,6 +10,7 @@ mod claim;
 mod engine;
 mod enqueue;
 mod finish;
+mod foreign;
 mod health;
 mod lease;
 mod rate;
@@ -22,10 +23,13 @@ mod schedule;
 mod settings;
 
 pub use address::{Address, has_queue, open};
+#[cfg(feature = "python")]
+pub use address::{COMMIT_CHECK, FORK, LOCKS, install, wake_all};
 pub use claim::{ClaimTx, Grant, Scout};
 pub use engine::{ChangeWatch, Flush, Liveness, Store, Wait};
 pub use enqueue::{EnqueueTx, NewRow};
 pub use finish::{AttemptRecord, Claimed, Fence, FinishTx};
+pub use foreign::{ForeignStatements, Statement};
 pub use health::Health;
 pub use lease::LeaseTx;
 pub use rate::RateTx;

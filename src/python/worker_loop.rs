@@ -1,4 +1,4 @@
-//! `Crew`: the native half of a loop. Python calls the handlers, this records what came of them and claims the next items.
+//! `WorkerLoop`: the native half of a loop. Python calls the handlers; this records their results and claims the next items.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -8,57 +8,58 @@ use pyo3::prelude::*;
 
 use super::convert::json;
 use super::ending;
+use super::interpreter_exit::{self, Native};
 use super::item::Item;
-use super::leaving::{self, Native};
-use super::queue::{tell_kept, within_limit};
+use super::queue::{log_kept, within_limit};
 use crate::queue::{self, Next, Plan};
 use crate::rules::outcome::{Ending, Settled};
 
-#[pyclass(frozen, module = "membox_queue._native")]
-pub struct Crew {
-    crew: Arc<queue::Crew>,
+#[pyclass(frozen, name = "Crew", module = "membox_queue._native")]
+pub struct WorkerLoop {
+    core: Arc<queue::Crew>,
 }
 
-/// The loops that may be running; without a lock, which a fork could leave locked.
-static CREWS: ArcSwapOption<Vec<Weak<queue::Crew>>> = ArcSwapOption::const_empty();
+/// The loops that may be running. There is no lock, because a fork could leave it locked.
+static LOOPS: ArcSwapOption<Vec<Weak<queue::Crew>>> = ArcSwapOption::const_empty();
 
-/// Lets all loops of this process end.
+/// Asks all loops of this process to stop.
 pub fn stop_all() {
-    let crews = CREWS.load_full();
-    crews.iter().flat_map(|crews| crews.iter()).filter_map(Weak::upgrade).for_each(|crew| crew.stop());
+    let loops = LOOPS.load_full();
+    loops.iter().flat_map(|loops| loops.iter()).filter_map(Weak::upgrade).for_each(|core| core.stop());
 }
 
-/// How the last items were settled; what to do next; the number of the queue and the items to handle.
+/// How the last items were settled, what to do next, the number of the queue, and the items to handle.
 type Step = (Vec<&'static str>, &'static str, usize, Vec<Item>);
 
-impl Crew {
+impl WorkerLoop {
     pub fn begin(py: Python<'_>, queues: Vec<Arc<queue::Queue>>, plan: Plan) -> PyResult<Option<Self>> {
         let begun = py.native(|| {
-            let crew = queue::Crew::begin(queues, plan)?.map(Arc::new);
-            CREWS.rcu(|known| {
-                let known = known.iter().flat_map(|crews| crews.iter()).filter(|known| known.strong_count() > 0);
-                Some(Arc::new(known.cloned().chain(crew.as_ref().map(Arc::downgrade)).collect::<Vec<_>>()))
+            let core = queue::Crew::begin(queues, plan)?.map(Arc::new);
+            LOOPS.rcu(|known| {
+                let known = known.iter().flat_map(|loops| loops.iter()).filter(|known| known.strong_count() > 0);
+                Some(Arc::new(known.cloned().chain(core.as_ref().map(Arc::downgrade)).collect::<Vec<_>>()))
             });
-            Ok::<_, crate::Error>(crew)
+            Ok::<_, crate::Error>(core)
         })?;
-        Ok(begun.map(|crew| Self { crew }))
+        Ok(begun.map(|core| Self { core }))
     }
 
     fn step(&self, py: Python<'_>, slot: usize, endings: Vec<Ending>) -> PyResult<Step> {
         let step = py.native(|| {
-            // An interpreter that exits waits for its threads: they claim no more.
-            if leaving::is_leaving() {
-                self.crew.stop();
+            // An interpreter that exits waits for its threads, so they stop claiming.
+            if interpreter_exit::is_exiting() {
+                self.core.stop();
             }
-            self.crew.step(slot, endings)
+            self.core.step(slot, endings)
         })?;
         let settled = step.settled.into_iter().map(Settled::as_str).collect();
         Ok(match step.next {
             Next::Wait => (settled, "wait", 0, Vec::new()),
             Next::Over => (settled, "over", 0, Vec::new()),
             Next::Work(number, items) => {
-                let queue = &self.crew.queues()[number];
-                let items = items.into_iter().map(|held| Item::in_loop(held, queue.clone(), &self.crew)).collect();
+                let queue = &self.core.queues()[number];
+                let items =
+                    items.into_iter().map(|held| Item::in_loop(held, queue.clone(), self.core.stopping())).collect();
                 (settled, "work", number, items)
             }
         })
@@ -66,7 +67,7 @@ impl Crew {
 }
 
 #[pymethods]
-impl Crew {
+impl WorkerLoop {
     #[pyo3(signature = (slot, /))]
     fn next(&self, py: Python<'_>, slot: usize) -> PyResult<Step> {
         self.step(py, slot, Vec::new())
@@ -76,7 +77,7 @@ impl Crew {
     fn done(&self, py: Python<'_>, slot: usize, results: Vec<Bound<'_, PyAny>>) -> PyResult<Step> {
         // The GIL is released once a step: each release may cost a turn of every other thread. What is too long for the
         // item's own queue is refused there.
-        let queues: Vec<_> = self.crew.queues().iter().collect();
+        let queues: Vec<_> = self.core.queues().iter().collect();
         let read = |result: &Bound<'_, PyAny>| {
             if result.is_none() {
                 return Ok(None);
@@ -109,38 +110,38 @@ impl Crew {
 
     #[pyo3(signature = (slot, seconds, /))]
     fn wait(&self, py: Python<'_>, slot: usize, seconds: f64) -> PyResult<bool> {
-        if leaving::is_leaving() {
+        if interpreter_exit::is_exiting() {
             return Ok(true);
         }
         let limit = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let look = py.native(|| self.crew.wait(slot, limit))?;
+        let look = py.native(|| self.core.wait(slot, limit))?;
         py.check_signals()?;
         Ok(look)
     }
 
     fn stop(&self, py: Python<'_>) {
-        py.native(|| self.crew.stop());
+        py.native(|| self.core.stop());
     }
 
     #[getter]
     fn stopped(&self, py: Python<'_>) -> bool {
-        py.native(|| self.crew.is_stopped())
+        py.native(|| self.core.is_stopped())
     }
 
     #[getter]
     fn held_up_by_this_process(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(py.native(|| self.crew.is_held_up_by_this_process())?)
+        Ok(py.native(|| self.core.is_held_up_by_this_process())?)
     }
 
     fn tend(&self, py: Python<'_>) -> PyResult<()> {
-        tell_kept(py, py.native(|| self.crew.tend())?)
+        log_kept(py, py.native(|| self.core.tend())?)
     }
 
     fn abandon(&self, py: Python<'_>) {
-        py.native(|| self.crew.abandon());
+        py.native(|| self.core.abandon());
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(py.native(|| self.crew.close())?)
+        Ok(py.native(|| self.core.close())?)
     }
 }

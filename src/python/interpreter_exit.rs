@@ -1,8 +1,7 @@
-//! The end of the interpreter: waits end, and threads that come back from native code too late never touch Python again.
+//! The interpreter's exit: waits end, and a thread that returns from native code too late never touches Python again.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -10,12 +9,12 @@ use pyo3::prelude::*;
 
 use super::error::named;
 
-/// The thread that ends the interpreter; no other may begin to wait any more.
-static LEAVING: OnceLock<ThreadId> = OnceLock::new();
-/// The thread that finalizes the interpreter; no other may go back to Python.
+/// The thread that ends the interpreter. Once it is set, no other thread begins to wait.
+static EXITING: OnceLock<ThreadId> = OnceLock::new();
+/// The thread that finalizes the interpreter. Once it is set, no other thread goes back to Python.
 static LAST: OnceLock<Last> = OnceLock::new();
 
-/// What is called at exit takes less, unless it waits for a thread that is not let back.
+/// Functions called at exit take less, unless they wait for a thread that is kept out.
 const EXIT_TAKES: Duration = Duration::from_secs(1);
 
 struct Last {
@@ -25,8 +24,8 @@ struct Last {
 }
 
 impl Last {
-    /// Whether other threads are to stay away from Python. Functions that were registered before us are called after us,
-    /// and may wait for such a thread: if they take long, it is let back.
+    /// Whether this thread must stay out of Python. Exit functions that were registered before ours run after it, and may
+    /// wait for such a thread. If they take long, the thread is let back.
     fn keeps_out(&self) -> bool {
         // Once the interpreter is gone, nothing is being finalized any more.
         // SAFETY: each reads one number of the interpreter, whose memory is never given back.
@@ -55,12 +54,12 @@ fn is_finalizing() -> Option<unsafe extern "C" fn() -> c_int> {
 
 /// Ends all waits of this process.
 pub fn end_waits() {
-    let _ = LEAVING.set(std::thread::current().id());
-    super::crew::stop_all();
-    crate::sqlite::ring_all();
+    let _ = EXITING.set(std::thread::current().id());
+    super::worker_loop::stop_all();
+    crate::store::wake_all();
 }
 
-/// From now on only this thread goes back to Python. Those on their way get a moment to arrive.
+/// Lets only this thread go back to Python from now on. Threads on their way back get a moment to arrive.
 pub fn be_last(py: Python<'_>) {
     end_waits();
     let thread = std::thread::current().id();
@@ -68,51 +67,21 @@ pub fn be_last(py: Python<'_>) {
     py.detach(|| std::thread::sleep(Duration::from_millis(5)));
 }
 
-/// Whether this thread is to claim and to wait no more. The one that ends the interpreter may, in what it calls at exit.
-pub fn is_leaving() -> bool {
-    LEAVING.get().is_some_and(|leaving| *leaving != std::thread::current().id())
+/// Whether this thread must no longer claim or wait. The thread that ends the interpreter may, in its exit functions.
+pub fn is_exiting() -> bool {
+    EXITING.get().is_some_and(|exiting| *exiting != std::thread::current().id())
 }
 
 /// Refuses to go on waiting when the interpreter is about to end.
 pub fn check(py: Python<'_>) -> PyResult<()> {
-    if is_leaving() {
+    if is_exiting() {
         return Err(named(py, "QueueClosedError", "the interpreter is exiting; the wait was ended".into()));
     }
     Ok(())
 }
 
-/// Ends one wait from another thread; waits in asyncio are cancelled through it.
-#[pyclass(frozen, module = "membox_queue._native")]
-#[derive(Default)]
-pub struct Token(AtomicBool);
-
-#[pymethods]
-impl Token {
-    #[new]
-    fn new() -> Self {
-        Self::default()
-    }
-
-    fn cancel(&self) {
-        self.0.store(true, Ordering::SeqCst);
-        crate::sqlite::ring_all();
-    }
-
-    /// Calls a function whose waits end when the token is cancelled.
-    #[pyo3(signature = (function, /))]
-    fn call<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        super::signals::call_until(slf, function)
-    }
-}
-
-impl Token {
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-/// Work without the GIL. A thread that would come back to an interpreter that is gone sleeps for the rest of the process
-/// instead: attaching there would end the thread in the middle of native code.
+/// Runs work without the GIL. A thread whose interpreter is gone sleeps for the rest of the process: attaching would end
+/// the thread in the middle of native code.
 pub trait Native {
     fn native<T: Send, F: Send + FnOnce() -> T>(self, work: F) -> T;
 }
@@ -127,7 +96,7 @@ impl Native for Python<'_> {
     }
 }
 
-/// Comes before every way back to Python from a thread that has released the GIL.
+/// Called before every way back to Python from a thread that has released the GIL.
 pub fn until_let_back() {
     while LAST.get().is_some_and(Last::keeps_out) {
         std::thread::sleep(Duration::from_millis(100));

@@ -1,0 +1,104 @@
+//! `Enlistment`: an enqueue whose statements the caller's library runs, in the caller's transaction.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use super::interpreter_exit::Native;
+use crate::model::Value;
+use crate::queue::{self, EnlistmentStep as Step};
+use crate::store;
+
+#[pyclass(module = "membox_queue._native")]
+pub struct Enlistment {
+    pub core: queue::Enlistment,
+    /// What the caller's library raised.
+    failure: Option<PyErr>,
+}
+
+/// A statement to run.
+#[pyclass(frozen, module = "membox_queue._native")]
+pub struct Statement(store::Statement);
+
+#[pymethods]
+impl Statement {
+    #[getter]
+    fn sql(&self) -> &'static str {
+        self.0.sql
+    }
+
+    #[getter]
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let values = self.0.values.iter().map(|value| to_python(py, value)).collect::<PyResult<Vec<_>>>()?;
+        PyList::new(py, values)
+    }
+
+    #[getter]
+    fn returns_rows(&self) -> bool {
+        self.0.returns_rows
+    }
+}
+
+#[pymethods]
+impl Enlistment {
+    fn begin<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let step = self.core.begin()?;
+        self.told(py, step)
+    }
+
+    #[pyo3(signature = (rows, /))]
+    fn next<'py>(&mut self, py: Python<'py>, rows: Vec<Bound<'py, PyTuple>>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = rows.iter().map(|row| row.iter().map(|value| from_python(&value)).collect::<PyResult<Vec<_>>>());
+        let rows = rows.collect::<PyResult<Vec<_>>>()?;
+        let step = py.native(|| self.core.next(&rows))?;
+        self.told(py, step)
+    }
+
+    #[pyo3(signature = (exception, /))]
+    fn failed<'py>(&mut self, exception: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = exception.py();
+        self.failure = Some(PyErr::from_value(exception));
+        let step = self.core.failed();
+        self.told(py, step)
+    }
+}
+
+impl Enlistment {
+    pub fn new(core: queue::Enlistment) -> Self {
+        Self { core, failure: None }
+    }
+
+    /// A step as Python sees it: a statement to run, or the id of the item.
+    fn told<'py>(&mut self, py: Python<'py>, step: Step) -> PyResult<Bound<'py, PyAny>> {
+        match step {
+            Step::Run(statement) => Ok(Bound::new(py, Statement(statement))?.into_any()),
+            Step::Done(id) => Ok(id.into_pyobject(py)?.into_any()),
+            Step::Fail => Err(self.failure.take().unwrap_or_else(|| crate::Error::Closed.into())),
+        }
+    }
+}
+
+/// A value as Python's database modules take it.
+fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Integer(number) => number.into_pyobject(py)?.into_any(),
+        Value::Real(number) => number.into_pyobject(py)?.into_any(),
+        Value::Text(text) => PyString::new(py, text).into_any(),
+        Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
+    })
+}
+
+/// A value as Python's database modules return it; what is of another type counts as its text.
+fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    Ok(if value.is_none() {
+        Value::Null
+    } else if value.is_instance_of::<PyInt>() {
+        Value::Integer(value.extract()?)
+    } else if value.is_instance_of::<PyFloat>() {
+        Value::Real(value.extract()?)
+    } else if value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>() {
+        Value::Bytes(value.extract()?)
+    } else {
+        Value::Text(value.str()?.to_string_lossy().into_owned())
+    })
+}

@@ -1,0 +1,181 @@
+//! `NewItem`: an item to enqueue; and the options of an item, for every call that takes them.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyGenericAlias, PyType};
+
+use super::convert::{content, count, date_text, duration_ms, headers, instant_ms, integer, path_text, text};
+use super::options::given;
+use crate::model::{self, Key, KeyName, LATEST_MS, OnDuplicate, Stored, When};
+use crate::rules::settings::MOST_BYTES;
+
+options! {
+    /// What a caller may say about an item besides its content.
+    ItemOptions, item_options!, repeated repeated_item_options! {
+        always {
+            project = "None",
+            source_path = "None",
+            doc_date = "None",
+            priority = "0",
+        }
+        once {
+            delay = "None",
+            run_at = "None",
+        }
+        always {
+            max_retries = "None",
+            headers = "None",
+            group = "None",
+            key = "None",
+        }
+        once {
+            key_ttl = "None",
+            on_duplicate = "'return'",
+        }
+    }
+}
+
+impl ItemOptions<'_> {
+    /// The item with these options and this content.
+    pub fn item(&self, content: Stored, limit: usize) -> PyResult<model::NewItem> {
+        let when = when(given(&self.delay), given(&self.run_at))?;
+        Ok(model::NewItem {
+            content,
+            project: text("project", given(&self.project))?,
+            source_path: path_text("source_path", given(&self.source_path))?,
+            doc_date: date_text("doc_date", given(&self.doc_date))?,
+            priority: given(&self.priority).map_or(Ok(0), |priority| integer("priority", priority))?,
+            when,
+            max_retries: given(&self.max_retries).map(|max| count("max_retries", max)).transpose()?,
+            headers: headers(given(&self.headers), limit)?,
+            group: group(given(&self.group))?,
+            key: self.key()?,
+        })
+    }
+
+    /// What makes the item the same as another.
+    fn key(&self) -> PyResult<Option<Key>> {
+        let on_duplicate = match text("on_duplicate", given(&self.on_duplicate))?.as_deref() {
+            None | Some("return") => OnDuplicate::Return,
+            Some("raise") => OnDuplicate::Raise,
+            Some("replace") => OnDuplicate::Replace,
+            Some(other) => {
+                let said = format!("on_duplicate must be 'return', 'raise' or 'replace', not {other:?}");
+                return Err(PyValueError::new_err(said));
+            }
+        };
+        let ttl_ms = given(&self.key_ttl).map(reserved_ms).transpose()?;
+        let Some(key) = given(&self.key) else {
+            if ttl_ms.is_some() || on_duplicate != OnDuplicate::Return {
+                return Err(PyValueError::new_err("key_ttl and on_duplicate say something about a key; give one"));
+            }
+            return Ok(None);
+        };
+        let name = if key.is_instance_of::<ByContent>() {
+            KeyName::ByContent
+        } else {
+            match text("key", Some(key))?.unwrap_or_default() {
+                empty if empty.is_empty() => return Err(PyValueError::new_err("key must not be empty")),
+                name => KeyName::Given(name),
+            }
+        };
+        Ok(Some(Key { name, ttl_ms, on_duplicate }))
+    }
+}
+
+#[doc = concat!("NewItem(content, *", item_options!(), ")\n--\n")]
+#[doc = "An item to enqueue, with its options; for `enqueue_many`."]
+#[pyclass(frozen, module = "membox_queue")]
+pub struct NewItem {
+    #[pyo3(get)]
+    content: Py<PyAny>,
+    item: model::NewItem,
+    /// Only a queue that knows its type may be able to store the content.
+    is_foreign: bool,
+}
+
+#[pymethods]
+impl NewItem {
+    #[new]
+    #[pyo3(signature = (content, **options), text_signature = None)]
+    fn new(content: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let options = ItemOptions::read("NewItem.__new__", options)?;
+        let stored = self::content(content, MOST_BYTES).ok();
+        let is_foreign = stored.is_none();
+        let item = options.item(stored.unwrap_or_else(|| Stored::text(String::new())), MOST_BYTES)?;
+        Ok(Self { content: content.clone().unbind(), item, is_foreign })
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        if self.is_foreign {
+            return Ok(format!("<NewItem of {}>", self.content.bind(py).get_type().qualname()?));
+        }
+        Ok(format!("<NewItem of {}>", self.item.content.kind))
+    }
+
+    #[classmethod]
+    fn __class_getitem__<'py>(cls: &Bound<'py, PyType>, kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(PyGenericAlias::new(cls.py(), cls.as_any(), kind)?.into_any())
+    }
+}
+
+/// How long a key stays reserved; `inf` means for ever.
+fn reserved_ms(ttl: &Bound<'_, PyAny>) -> PyResult<i64> {
+    if ttl.extract::<f64>().is_ok_and(|seconds| seconds == f64::INFINITY) {
+        return Ok(LATEST_MS);
+    }
+    duration_ms("key_ttl", ttl)
+}
+
+/// The type of `BY_CONTENT`.
+#[pyclass(frozen, module = "membox_queue")]
+pub struct ByContent;
+
+#[pymethods]
+impl ByContent {
+    fn __repr__(&self) -> &'static str {
+        "BY_CONTENT"
+    }
+
+    fn __reduce__(&self) -> &'static str {
+        "BY_CONTENT"
+    }
+}
+
+/// When an item falls due.
+pub fn when(delay: Option<&Bound<'_, PyAny>>, run_at: Option<&Bound<'_, PyAny>>) -> PyResult<When> {
+    match (delay, run_at) {
+        (None, None) => Ok(When::Now),
+        (Some(delay), None) => Ok(When::After(duration_ms("delay", delay)?)),
+        (None, Some(at)) => Ok(When::At(instant_ms("run_at", at)?)),
+        (Some(_), Some(_)) => Err(PyValueError::new_err("give delay or run_at, not both")),
+    }
+}
+
+/// The name of a group.
+pub fn group(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
+    match text("group", value)? {
+        Some(name) if name.is_empty() => Err(PyValueError::new_err("group must not be empty; leave it out for none")),
+        name => Ok(name),
+    }
+}
+
+/// An element of `enqueue_many`: a `NewItem` or plain content, converted by the queue's type if it has one.
+pub fn new_item(
+    element: &Bound<'_, PyAny>,
+    limit: usize,
+    plain: impl Fn(&Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>>,
+) -> PyResult<model::NewItem> {
+    let py = element.py();
+    let new = element.cast::<NewItem>().ok();
+    let given = new.map_or_else(|| element.clone(), |new| new.get().content.bind(py).clone());
+    let shaped = plain(&given)?;
+    match new {
+        Some(new) if shaped.is_none() && !new.get().is_foreign => Ok(new.get().item.clone()),
+        Some(new) => {
+            let content = content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?;
+            Ok(model::NewItem { content, ..new.get().item.clone() })
+        }
+        None => Ok(model::NewItem::new(content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?)),
+    }
+}

@@ -1,0 +1,102 @@
+//! Options by name: one table names each option for the caller, for the signature that Python shows, and for its reader.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+/// Hands over the options of a call one by one; those that `take` does not know are refused as Python refuses them.
+pub fn read<'py>(
+    function: &str,
+    given: Option<&Bound<'py, PyDict>>,
+    mut take: impl FnMut(&str, Bound<'py, PyAny>) -> PyResult<bool>,
+) -> PyResult<()> {
+    for (name, value) in given.into_iter().flatten() {
+        let name = name.cast::<PyString>()?.to_string_lossy();
+        if !take(&name, value)? {
+            let text = format!("{function}() got an unexpected keyword argument '{name}'");
+            return Err(PyTypeError::new_err(text));
+        }
+    }
+    Ok(())
+}
+
+/// The value of an option for which None means that it was left out.
+pub fn given<'a, 'py>(option: &'a Option<Bound<'py, PyAny>>) -> Option<&'a Bound<'py, PyAny>> {
+    option.as_ref().filter(|value| !value.is_none())
+}
+
+/// The value of an option that is True or False.
+pub fn flag(option: &Option<Bound<'_, PyAny>>) -> PyResult<bool> {
+    let Some(value) = option else { return Ok(false) };
+    value.extract()
+}
+
+/// Defines a struct with a field for each option, which is `None` if it was left out, and a macro that expands to the
+/// options as `inspect.signature` and `help()` show them.
+///
+/// With `repeated`, the options `once` make sense for one item only: `read_repeated` refuses them, and the second macro
+/// does not show them.
+macro_rules! options {
+    ($(#[$attribute:meta])* $struct:ident, $shown:ident! { $($option:ident = $default:literal,)* }) => {
+        $(#[$attribute])*
+        #[derive(Default)]
+        pub struct $struct<'py> {
+            $(pub $option: Option<pyo3::Bound<'py, pyo3::PyAny>>,)*
+        }
+
+        impl<'py> $struct<'py> {
+            /// Reads the options of a call of `function`.
+            pub fn read(
+                function: &str,
+                given: Option<&pyo3::Bound<'py, pyo3::types::PyDict>>,
+            ) -> pyo3::PyResult<Self> {
+                Self::read_except(function, given, &[])
+            }
+
+            fn read_except(
+                function: &str,
+                given: Option<&pyo3::Bound<'py, pyo3::types::PyDict>>,
+                refused: &[&str],
+            ) -> pyo3::PyResult<Self> {
+                let mut options = Self::default();
+                $crate::python::options::read(function, given, |name, value| {
+                    let option = match name {
+                        name if refused.contains(&name) => return Ok(false),
+                        $(stringify!($option) => &mut options.$option,)*
+                        _ => return Ok(false),
+                    };
+                    *option = Some(value);
+                    Ok(true)
+                })?;
+                Ok(options)
+            }
+        }
+
+        macro_rules! $shown {
+            () => { concat!($(", ", stringify!($option), "=", $default),*) };
+        }
+    };
+    (
+        $(#[$attribute:meta])* $struct:ident, $shown:ident!, repeated $repeated:ident! {
+            $(always { $($option:ident = $default:literal,)* } once { $($once:ident = $only:literal,)* })*
+        }
+    ) => {
+        options! {
+            $(#[$attribute])* $struct, $shown! { $($($option = $default,)* $($once = $only,)*)* }
+        }
+
+        impl<'py> $struct<'py> {
+            /// Reads the options of a call of `function`, which enqueues again and again.
+            pub fn read_repeated(
+                function: &str,
+                given: Option<&pyo3::Bound<'py, pyo3::types::PyDict>>,
+            ) -> pyo3::PyResult<Self> {
+                Self::read_except(function, given, &[$($(stringify!($once),)*)*])
+            }
+        }
+
+        macro_rules! $repeated {
+            () => { concat!($($(", ", stringify!($option), "=", $default),*),*) };
+        }
+    };
+}

@@ -1,0 +1,172 @@
+//! `claim`, `claim_many` and `claim_group`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+
+use super::{Arg, Queue};
+use crate::python::convert::{lease_ms, patience, positive, text};
+use crate::python::ending;
+use crate::python::interpreter_exit::{self, Native};
+use crate::python::item::Item;
+use crate::python::new_item::group as group_name;
+use crate::python::waits;
+use crate::python::watcher::ClaimPlan;
+use crate::queue::{Claim, From, Held};
+use crate::rules::ending::Meaning;
+
+#[pymethods]
+impl Queue {
+    #[pyo3(signature = (*, wait = None, lease = None, group = None, worker = None),
+           text_signature = "($self, *, wait=0.0, lease=None, group=None, worker=None)")]
+    fn claim(&self, py: Python<'_>, wait: Arg, lease: Arg, group: Arg, worker: Arg) -> PyResult<Option<Item>> {
+        let from = group_name(group)?.map_or(From::Queue, From::Group);
+        Ok(self.take(py, how(1, from, lease, worker)?, wait)?.pop())
+    }
+
+    #[pyo3(signature = (limit, *, wait = None, lease = None, group = None, worker = None),
+           text_signature = "($self, limit, *, wait=0.0, lease=None, group=None, worker=None)")]
+    fn claim_many(
+        &self,
+        py: Python<'_>,
+        limit: &Bound<'_, PyAny>,
+        wait: Arg,
+        lease: Arg,
+        group: Arg,
+        worker: Arg,
+    ) -> PyResult<Vec<Item>> {
+        let from = group_name(group)?.map_or(From::Queue, From::Group);
+        self.take(py, how(positive("limit", limit)? as usize, from, lease, worker)?, wait)
+    }
+
+    #[pyo3(signature = (group = None, *, limit = None, wait = None, lease = None, worker = None),
+           text_signature = "($self, group=None, *, limit=None, wait=0.0, lease=None, worker=None)")]
+    fn claim_group(
+        &self,
+        py: Python<'_>,
+        group: Arg,
+        limit: Arg,
+        wait: Arg,
+        lease: Arg,
+        worker: Arg,
+    ) -> PyResult<Vec<Item>> {
+        self.take(py, how(most(limit)?, From::WholeGroup(group_name(group)?), lease, worker)?, wait)
+    }
+
+    #[pyo3(signature = (limit, kind, wait, lease, group, worker, /))]
+    #[allow(clippy::too_many_arguments)]
+    fn _plan_claim(
+        &self,
+        limit: &Bound<'_, PyAny>,
+        kind: &str,
+        wait: Arg,
+        lease: Arg,
+        group: Arg,
+        worker: Arg,
+    ) -> PyResult<ClaimPlan> {
+        let (limit, from) = match (kind, group_name(group)?) {
+            ("group", group) => (most(Some(limit).filter(|limit| !limit.is_none()))?, From::WholeGroup(group)),
+            (_, Some(group)) => (positive("limit", limit)? as usize, From::Group(group)),
+            _ => (positive("limit", limit)? as usize, From::Queue),
+        };
+        let wait = wait.map(|wait| patience("wait", wait)).transpose()?.unwrap_or_default();
+        Ok(ClaimPlan { how: how(limit, from, lease, worker)?, wait })
+    }
+
+    #[pyo3(signature = (plan, left, /))]
+    fn _claim(&self, py: Python<'_>, plan: &ClaimPlan, left: f64) -> PyResult<Vec<Item>> {
+        interpreter_exit::check(py)?;
+        let left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
+        self.take_fitting(py, &plan.how, || match plan.wait {
+            Duration::ZERO => Ok(py.native(|| self.core.claim(&plan.how))?),
+            _ => Ok(py.native(|| self.core.claim_if_promising(&plan.how, left))?),
+        })
+    }
+}
+
+impl Queue {
+    fn take(&self, py: Python<'_>, how: Claim, wait: Arg) -> PyResult<Vec<Item>> {
+        let wait = wait.map(|wait| patience("wait", wait)).transpose()?.unwrap_or_default();
+        let started = Instant::now();
+        self.take_fitting(py, &how, || waits::for_items(py, &self.core, &how, wait.saturating_sub(started.elapsed())))
+    }
+
+    /// Claims until something fits the queue's shape, or nothing is there.
+    fn take_fitting(
+        &self,
+        py: Python<'_>,
+        how: &Claim,
+        claim: impl Fn() -> PyResult<Vec<Held>>,
+    ) -> PyResult<Vec<Item>> {
+        loop {
+            let held = claim()?;
+            let is_empty = held.is_empty();
+            let items = held.into_iter().map(|held| Item::claimed(Arc::new(held), self.core.clone())).collect();
+            let Some(shape) = self.shape.get(py) else { return Ok(items) };
+            let fitting = self.sort_out(py, shape.bind(py), items, matches!(how.from, From::WholeGroup(_)))?;
+            if is_empty || !fitting.is_empty() {
+                return Ok(fitting);
+            }
+        }
+    }
+
+    /// The items whose content has the queue's shape; the others are failed. Of items that must keep their order, those
+    /// behind one that failed are given back.
+    fn sort_out(
+        &self,
+        py: Python<'_>,
+        shape: &Bound<'_, PyAny>,
+        items: Vec<Item>,
+        in_order: bool,
+    ) -> PyResult<Vec<Item>> {
+        let mut fitting = Vec::with_capacity(items.len());
+        let mut left = items.into_iter();
+        while let Some(item) = left.next() {
+            let Err(error) = item.fit(py, shape) else {
+                fitting.push(item);
+                continue;
+            };
+            let meaning = ending::in_handler(error.value(py), false)?;
+            let is_misfit = meaning == Meaning::Failed;
+            let back = if !is_misfit {
+                self.give_back(py, fitting.drain(..).chain(left.by_ref()))
+            } else if in_order {
+                self.give_back(py, left.by_ref())
+            } else {
+                Ok(())
+            };
+            let ended = match ending::of_raised(error.value(py), meaning)? {
+                Some(ending) => py.native(|| self.core.finish(item.held()?, ending).map(drop).map_err(PyErr::from)),
+                None => Ok(()),
+            };
+            if let Err(failure) = back.and(ended) {
+                self.give_back(py, fitting.into_iter().chain(left)).ok();
+                return Err(failure);
+            }
+            if !is_misfit {
+                return Err(error);
+            }
+        }
+        Ok(fitting)
+    }
+
+    /// Releases items uncounted; the last of a batch first, so that each goes by itself.
+    fn give_back(&self, py: Python<'_>, items: impl Iterator<Item = Item>) -> PyResult<()> {
+        for item in items.collect::<Vec<_>>().iter().rev() {
+            let held = item.held()?;
+            py.native(|| self.core.release(held, 0))?;
+        }
+        Ok(())
+    }
+}
+
+fn how(limit: usize, from: From, lease: Arg, worker: Arg) -> PyResult<Claim> {
+    let lease_ms = lease.map(|lease| lease_ms("lease", lease)).transpose()?;
+    Ok(Claim { limit, lease_ms, worker: text("worker", worker)?, from })
+}
+
+/// How many items of a group are taken at most.
+fn most(limit: Arg) -> PyResult<usize> {
+    Ok(limit.map(|limit| positive("limit", limit)).transpose()?.map_or(usize::MAX, |limit| limit as usize))
+}

@@ -1,0 +1,111 @@
+//! `enqueue` and `enqueue_many`.
+
+use std::time::Duration;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
+
+use super::{Arg, Queue, within_limit};
+use crate::model::NewItem;
+use crate::python::convert::{content as stored, patience};
+use crate::python::enlist::Enlistment;
+use crate::python::interpreter_exit::Native;
+use crate::python::new_item::{ItemOptions, new_item};
+use crate::python::waits;
+
+#[pymethods]
+impl Queue {
+    #[doc = concat!(
+        "enqueue($self, content, *", item_options!(), ", connection=None, wait=0.0, spawn=None)\n--\n\n"
+    )]
+    #[pyo3(signature = (content, *, connection = None, wait = None, spawn = None, **options), text_signature = None)]
+    fn enqueue(
+        slf: &Bound<'_, Self>,
+        content: &Bound<'_, PyAny>,
+        connection: Arg,
+        wait: Arg,
+        spawn: Arg,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<i64> {
+        let (py, queue) = (slf.py(), slf.get());
+        let item = queue.new_item(content, &ItemOptions::read("Queue.enqueue", options)?)?;
+        check_spawn(slf, spawn)?;
+        if connection.is_some() && spawn.is_some() {
+            let said = "a worker cannot see your open transaction; call spawn_worker after your commit";
+            return Err(PyValueError::new_err(said));
+        }
+        if connection.is_some() && wait.is_some_and(|wait| wait.ne(0.0).unwrap_or(true)) {
+            let said =
+                "wait cannot be given with connection: room is made by others, whom your open transaction holds up";
+            return Err(PyValueError::new_err(said));
+        }
+        let id = match connection {
+            None => queue.put(py, vec![item], wait)?[0],
+            Some(connection) => {
+                let steps = Enlistment::new(py.native(|| queue.core.enlist(item))?);
+                slf.call_method1("_run_steps", (connection, steps))?.extract()?
+            }
+        };
+        spawn_worker(slf, spawn)?;
+        Ok(id)
+    }
+
+    #[pyo3(signature = (items, *, wait = None, spawn = None), text_signature = "($self, items, *, wait=0.0, spawn=None)")]
+    fn enqueue_many(slf: &Bound<'_, Self>, items: &Bound<'_, PyAny>, wait: Arg, spawn: Arg) -> PyResult<Vec<i64>> {
+        // These are iterable too, and would become one item a letter, byte or key.
+        if items.is_instance_of::<PyString>()
+            || items.is_instance_of::<PyBytes>()
+            || items.is_instance_of::<PyByteArray>()
+            || items.is_instance_of::<PyDict>()
+        {
+            return Err(PyTypeError::new_err("enqueue_many takes an iterable of contents; for one use enqueue"));
+        }
+        let (py, queue) = (slf.py(), slf.get());
+        let plain = |content: &Bound<'_, PyAny>| queue.plain(content);
+        let items = items.try_iter()?.enumerate().map(|(place, item)| {
+            let item = item?;
+            let read = |limit| new_item(&item, limit, plain);
+            within_limit(py, &[&queue.core], read).map_err(|error| at_place(py, error, place))
+        });
+        let items = items.collect::<PyResult<Vec<_>>>()?;
+        check_spawn(slf, spawn)?;
+        let ids = queue.put(py, items, wait)?;
+        spawn_worker(slf, spawn)?;
+        Ok(ids)
+    }
+}
+
+impl Queue {
+    /// Enqueues, waiting for room if the queue is full and the caller has time.
+    fn put(&self, py: Python<'_>, items: Vec<NewItem>, wait: Arg) -> PyResult<Vec<i64>> {
+        let wait = wait.map_or(Ok(Duration::ZERO), |wait| patience("wait", wait))?;
+        waits::for_room(py, &self.core, items, wait)
+    }
+
+    /// Reads an item to enqueue, its content converted by the queue's type.
+    pub(super) fn new_item(&self, content: &Bound<'_, PyAny>, options: &ItemOptions<'_>) -> PyResult<NewItem> {
+        let plain = self.plain(content)?;
+        let content = plain.as_ref().map_or(content, |plain| plain.bind(content.py()));
+        within_limit(content.py(), &[&self.core], |limit| options.item(stored(content, limit)?, limit))
+    }
+}
+
+/// Refuses a worker that could not begin, before anything is written.
+fn check_spawn(queue: &Bound<'_, Queue>, handler: Arg) -> PyResult<()> {
+    handler.map_or(Ok(()), |handler| queue.call_method1("_check_spawn", (handler,)).map(drop))
+}
+
+/// What `spawn=` asks for, once the items are there.
+fn spawn_worker(queue: &Bound<'_, Queue>, handler: Arg) -> PyResult<()> {
+    handler.map_or(Ok(()), |handler| queue.call_method1("spawn_worker", (handler,)).map(drop))
+}
+
+/// Says which element of a batch an error is about.
+fn at_place(py: Python<'_>, error: PyErr, place: usize) -> PyErr {
+    let value = error.value(py);
+    match value.setattr("args", (format!("items[{place}]: {value}"),)) {
+        Ok(()) => error,
+        Err(failure) => failure,
+    }
+}

@@ -1,0 +1,63 @@
+//! How the holder of a claim ends it, gives it back or extends it.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::{Arg, Queue, within_limit};
+use crate::python::convert::{duration_ms, json};
+use crate::python::ending;
+use crate::python::interpreter_exit::Native;
+use crate::python::item::claimed;
+use crate::queue::Held;
+
+#[pymethods]
+impl Queue {
+    #[pyo3(signature = (item, result = None))]
+    fn mark_done(&self, py: Python<'_>, item: &Bound<'_, PyAny>, result: Arg) -> PyResult<bool> {
+        let held = claimed(item)?;
+        let read = |limit| result.map(|result| json("the result", result, limit)).transpose();
+        let result = within_limit(py, &[&self.core], read)?;
+        Ok(py.native(|| self.core.mark_done(held, result))?)
+    }
+
+    #[pyo3(signature = (items))]
+    fn mark_done_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let items = items.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let held = items.iter().map(|item| Ok(&**claimed(item)?)).collect::<PyResult<Vec<&Held>>>()?;
+        Ok(py.native(|| self.core.mark_done_many(&held))?)
+    }
+
+    #[pyo3(signature = (item, error, retry_in = None, give_up = false))]
+    fn mark_failed(
+        &self,
+        py: Python<'_>,
+        item: &Bound<'_, PyAny>,
+        error: &Bound<'_, PyAny>,
+        retry_in: Arg,
+        give_up: bool,
+    ) -> PyResult<bool> {
+        let held = claimed(item)?;
+        let retry_in = retry_in.map(|delay| duration_ms("retry_in", delay)).transpose()?;
+        let ending = ending::of_failure(error, retry_in, give_up)?;
+        Ok(py.native(|| self.core.finish(held, ending))?.took_effect())
+    }
+
+    #[pyo3(signature = (item, delay = None), text_signature = "($self, item, delay=0.0)")]
+    fn release(&self, py: Python<'_>, item: &Bound<'_, PyAny>, delay: Arg) -> PyResult<bool> {
+        let held = claimed(item)?;
+        let delay = delay.map_or(Ok(0), |delay| duration_ms("delay", delay))?;
+        Ok(py.native(|| self.core.release(held, delay))?)
+    }
+
+    #[pyo3(signature = (item, seconds))]
+    fn extend(&self, py: Python<'_>, item: &Bound<'_, PyAny>, seconds: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let held = claimed(item)?;
+        let lease_ms = duration_ms("the lease", seconds)?;
+        if lease_ms == 0 {
+            return Err(PyValueError::new_err(
+                "the lease must be longer than a millisecond; release() gives an item back",
+            ));
+        }
+        Ok(py.native(|| self.core.extend(held, lease_ms))?)
+    }
+}

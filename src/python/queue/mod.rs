@@ -1,0 +1,109 @@
+//! `Queue`: the class and what it keeps; each verb is in the file of its name.
+
+mod claim;
+mod enqueue;
+mod finish;
+mod lease;
+mod loops;
+mod open;
+mod read;
+mod repair;
+mod retention;
+mod schedule;
+mod settings;
+mod wait;
+
+pub use retention::log_kept;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyGenericAlias, PyType};
+
+use super::error::exception_class;
+use super::interpreter_exit::Native;
+use super::item::Item;
+use crate::model;
+use crate::queue;
+
+/// An argument that the caller may leave out or give as None.
+type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+#[doc = concat!(
+    "Queue(path, name='ingest', *, durability='full', busy_timeout=30.0, worker=None", setting_options!(), ")\n--\n\n"
+)]
+#[pyclass(frozen, subclass, module = "membox_queue._native")]
+pub struct Queue {
+    pub core: Arc<queue::Queue>,
+    /// Converts content of the queue's type into what is stored, and back. Most queues have none.
+    shape: PyOnceLock<Py<PyAny>>,
+}
+
+#[pymethods]
+impl Queue {
+    #[classmethod]
+    fn __class_getitem__<'py>(cls: &Bound<'py, PyType>, kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(PyGenericAlias::new(cls.py(), cls.as_any(), kind)?.into_any())
+    }
+
+    #[pyo3(signature = (shape, /))]
+    fn _take_shape(&self, py: Python<'_>, shape: Py<PyAny>) -> PyResult<()> {
+        self.shape.set(py, shape).map_err(|_| PyValueError::new_err("the queue has a type already"))
+    }
+
+    #[getter]
+    fn _shape(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.shape.get(py).map(|shape| shape.clone_ref(py))
+    }
+
+    #[getter]
+    fn path(&self) -> Option<PathBuf> {
+        self.core.path()
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.core.name()
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.core.is_closed()
+    }
+}
+
+impl Queue {
+    /// Content in the form that can be stored, for a queue that has a type.
+    fn plain(&self, content: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+        let Some(shape) = self.shape.get(content.py()) else { return Ok(None) };
+        Ok(Some(shape.bind(content.py()).call_method1("encode", (content,))?.unbind()))
+    }
+
+    /// An item that was only read: in the queue's shape if it fits, else as it is stored.
+    fn shown(&self, py: Python<'_>, item: model::Item) -> PyResult<Item> {
+        let item = Item::read(item);
+        match self.shape.get(py).map_or(Ok(()), |shape| item.fit(py, shape.bind(py))) {
+            Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
+            _ => Ok(item),
+        }
+    }
+}
+
+/// Reads something for one of these queues, no longer than `max_bytes`. A limit that holds no more refuses nobody.
+pub fn within_limit<T>(
+    py: Python<'_>,
+    queues: &[&Arc<queue::Queue>],
+    read: impl Fn(usize) -> PyResult<T>,
+) -> PyResult<T> {
+    let limit = queues.iter().map(|queue| queue.settings().settings.max_bytes()).max().unwrap_or(0);
+    let outcome = read(limit);
+    let Err(error) = &outcome else { return outcome };
+    if !error.is_instance(py, &exception_class(py, "PayloadTooLargeError")?) {
+        return outcome;
+    }
+    let latest = py.native(|| queues.iter().map(|queue| queue.latest_settings().max_bytes()).max().unwrap_or(0));
+    if latest > limit { read(latest) } else { outcome }
+}

@@ -1,0 +1,46 @@
+//! Removing finished items, and giving their space back.
+
+use pyo3::prelude::*;
+
+use super::Queue;
+use super::read::parse_status;
+use crate::python::convert::duration_ms;
+use crate::python::interpreter_exit::Native;
+use crate::store::Kept;
+
+#[pymethods]
+impl Queue {
+    #[pyo3(signature = (status = "failed"))]
+    fn purge(&self, py: Python<'_>, status: &str) -> PyResult<usize> {
+        let status = parse_status(status)?;
+        let (removed, kept) = py.native(|| self.core.purge(status))?;
+        log_kept(py, kept)?;
+        Ok(removed)
+    }
+
+    #[pyo3(signature = (older_than, *, status = "done"))]
+    fn prune(&self, py: Python<'_>, older_than: &Bound<'_, PyAny>, status: &str) -> PyResult<usize> {
+        let (status, age_ms) = (parse_status(status)?, duration_ms("older_than", older_than)?);
+        let (removed, kept) = py.native(|| self.core.prune(status, age_ms))?;
+        log_kept(py, kept)?;
+        Ok(removed)
+    }
+
+    fn tend(&self, py: Python<'_>) -> PyResult<()> {
+        log_kept(py, py.native(|| self.core.tend(|| false))?)
+    }
+
+    fn compact(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.native(|| self.core.compact())?)
+    }
+}
+
+/// Logs that items were not removed because rows of other tables refer to them.
+pub fn log_kept(py: Python<'_>, kept: Option<Kept>) -> PyResult<()> {
+    let Some(Kept { id, table }) = kept else { return Ok(()) };
+    let words = "items to which foreign keys refer are not removed: item %d, to which the table %s refers, is one of them; \
+                 check() lists them";
+    let logger = py.import("logging")?.call_method1("getLogger", ("membox_queue",))?;
+    logger.call_method1("warning", (words, id, table))?;
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! `schedule`, `schedules` and `unschedule`.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::{Arg, Queue};
+use crate::python::convert::{lease_ms, text};
+use crate::python::interpreter_exit::Native;
+use crate::python::new_item::ItemOptions;
+use crate::python::schedule::Schedule;
+use crate::rules::tick::Timing;
+
+#[pymethods]
+impl Queue {
+    #[doc = concat!(
+        "schedule($self, name, content, *, cron=None, every=None, tz='UTC'", repeated_item_options!(), ")\n--\n\n"
+    )]
+    #[pyo3(signature = (name, content, *, cron = None, every = None, tz = None, **options), text_signature = None)]
+    #[allow(clippy::too_many_arguments)]
+    fn schedule(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        content: &Bound<'_, PyAny>,
+        cron: Arg,
+        every: Arg,
+        tz: Arg,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Schedule> {
+        let item = self.new_item(content, &ItemOptions::read_repeated("Queue.schedule", options)?)?;
+        let tz = zone_name(tz)?;
+        let timing = match (text("cron", cron)?, every) {
+            (Some(pattern), None) => Timing::Cron { pattern, tz: tz.unwrap_or_else(|| "UTC".into()) },
+            (None, Some(every)) if tz.as_deref().is_none_or(|tz| tz == "UTC") => {
+                Timing::Every(lease_ms("every", every)?)
+            }
+            (None, Some(_)) => return Err(PyValueError::new_err("tz says how to read cron; every needs none")),
+            _ => return Err(PyValueError::new_err("give either cron or every")),
+        };
+        Ok(Schedule(py.native(|| self.core.schedule(name, timing, item))?))
+    }
+
+    fn schedules(&self, py: Python<'_>) -> PyResult<Vec<Schedule>> {
+        Ok(py.native(|| self.core.schedules())?.into_iter().map(Schedule).collect())
+    }
+
+    #[pyo3(signature = (name))]
+    fn unschedule(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        Ok(py.native(|| self.core.unschedule(name))?)
+    }
+}
+
+/// A time zone by its name, or one of zoneinfo's, which know theirs.
+fn zone_name(tz: Arg) -> PyResult<Option<String>> {
+    match tz.map(|tz| tz.getattr("key")) {
+        Some(Ok(key)) => text("tz", Some(&key)),
+        _ => text("tz", tz),
+    }
+}
