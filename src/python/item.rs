@@ -62,10 +62,10 @@ impl Item {
         }
     }
 
-    /// Gives the content the shape of its queue, before anybody has read it; an error leaves it as it was stored.
+    /// Converts the content to the queue's type before the first reader sees it. An error leaves it as it was stored.
     pub fn fit(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<()> {
         let made = shape.call_method1("decode", (self.raw_content(py)?,))?;
-        // Whoever has read it meanwhile has read it as it was stored, and so do all others.
+        // If a reader was quicker, that reader and all later ones see the content as it was stored.
         let _ = self.content.set(py, made.unbind());
         self.item().content.store(None);
         Ok(())

@@ -1,4 +1,4 @@
-//! `NewItem`: an item to enqueue; and the options of an item, for every call that takes them.
+//! `NewItem`, and the one table of the options that an item can have.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -119,7 +119,7 @@ impl NewItem {
     }
 }
 
-/// How long a key stays reserved; `inf` means for ever.
+/// How long a key stays reserved; `inf` means without end.
 fn reserved_ms(ttl: &Bound<'_, PyAny>) -> PyResult<i64> {
     if ttl.extract::<f64>().is_ok_and(|seconds| seconds == f64::INFINITY) {
         return Ok(LATEST_MS);

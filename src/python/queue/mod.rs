@@ -92,7 +92,7 @@ impl Queue {
     }
 }
 
-/// Reads something for one of these queues, no longer than `max_bytes`. A limit that holds no more refuses nobody.
+/// Reads a value for one of these queues, no longer than `max_bytes`. A limit that was raised since then refuses nothing.
 pub fn within_limit<T>(
     py: Python<'_>,
     queues: &[&Arc<queue::Queue>],
