@@ -10,7 +10,7 @@ import apsw
 import pytest
 from membox_queue import Queue
 
-STATEMENTS = Path(__file__).parents[1] / "src" / "sqlite" / "sql"
+STATEMENTS = Path(__file__).parents[2] / "src" / "sqlite" / "sql"
 
 INDEXES = {
     "next": ["ingest_queue_ready"],

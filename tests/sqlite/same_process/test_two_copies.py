@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from same_process.running import run
+from sqlite.same_process.running import run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,8 @@ from membox_queue import (
     ReadOnlyError,
     StorageError,
 )
-from test_membox_file import MEMBOX
+
+from sqlite.test_membox_file import MEMBOX
 
 NO_DATABASES = {
     "a byte": b"x",

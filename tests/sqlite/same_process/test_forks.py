@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from membox_queue import Queue, Retry
 
-from same_process.running import HERE, look, run
+from sqlite.same_process.running import HERE, look, run
 
 if TYPE_CHECKING:
     from pathlib import Path
