@@ -1,14 +1,14 @@
 """What the tests share: queues on the chosen engine, a clock that stands still, SQL and programs in other processes."""
 
-import json
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from engines import ENGINES
+from engines import ENGINES, run_sql
 from hypothesis import settings
 from membox_queue import _native
 from programs import PROGRAMS
@@ -81,6 +81,11 @@ def open_async_queue(engine):
 
 
 @pytest.fixture
+def aqueue(open_async_queue):
+    return open_async_queue()
+
+
+@pytest.fixture
 def queue(open_queue):
     return open_queue()
 
@@ -92,13 +97,8 @@ def clock(fake_clock):
 
 @pytest.fixture(scope="session")
 def sql():
-    """Run one statement in another process and return its rows; this process may have the file open."""
-
-    def run(path, statement, *params):
-        command = [sys.executable, "-I", "-S", PROGRAMS / "run_sql.py", path, statement, json.dumps(params)]
-        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-
-    return run
+    """Run one statement of SQLite in another process and return its rows; this process may have the file open."""
+    return run_sql
 
 
 @pytest.fixture
@@ -146,3 +146,30 @@ def until():
         return answer
 
     return until
+
+
+@pytest.fixture
+def background(until):
+    """Run a call in a thread and return its future; what is left at the end is stopped."""
+    begun = []
+    with ThreadPoolExecutor(8) as pool:
+
+        def background(call, *arguments, **options):
+            future = pool.submit(call, *arguments, **options)
+            begun.append((call.__self__, future))
+            return future
+
+        yield background
+
+        def is_over(owner, future):
+            owner.stop()
+            return future.done()
+
+        for owner, future in begun:
+            until(lambda owner=owner, future=future: is_over(owner, future))
+
+
+@pytest.fixture
+def working(queue, background):
+    """Let the queue's `work` run in a thread."""
+    return lambda handler, **plan: background(queue.work, handler, **plan)

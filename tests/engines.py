@@ -1,6 +1,12 @@
 """The engines that the tests can run on: where a test's database is, and how it is opened."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 from membox_queue import AsyncQueue, Queue
+from programs import PROGRAMS
 
 
 class Engine:
@@ -18,6 +24,18 @@ class Engine:
         """Return the address of a database that does not exist yet."""
         raise NotImplementedError
 
+    def exists(self):
+        """Return whether the database has been created."""
+        raise NotImplementedError
+
+    def rows(self, columns="*"):
+        """Return the rows of the queue's table, as another process reads them."""
+        raise NotImplementedError
+
+    def worker_log(self):
+        """Return the file that a spawned worker writes to."""
+        raise NotImplementedError
+
     def open(self, name="ingest", **options):
         return Queue(self.address, name, **options)
 
@@ -30,6 +48,21 @@ class Sqlite(Engine):
 
     def database(self, tmp_path, name):
         return tmp_path / f"{name}.db"
+
+    def exists(self):
+        return self.address.exists()
+
+    def rows(self, columns="*"):
+        return run_sql(self.address, f"SELECT {columns} FROM ingest_queue ORDER BY id")
+
+    def worker_log(self):
+        return Path(f"{self.address}.worker.log")
+
+
+def run_sql(path, statement, *params):
+    """Run one statement in another process and return its rows; this process may have the file open."""
+    command = [sys.executable, "-I", "-S", PROGRAMS / "run_sql.py", path, statement, json.dumps(params)]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
 ENGINES = {"sqlite": Sqlite}

@@ -1,16 +1,15 @@
 """AsyncQueue: the same verbs, awaited; cancellation gives items back, and SQLite never blocks the event loop."""
 
 import asyncio
-import functools
 import inspect
 import math
-import os
 import signal
 import threading
 import time
 from datetime import timedelta
 
 import pytest
+from in_asyncio import becomes, cancelled, in_loop, nothing
 from membox_queue import (
     AsyncItem,
     AsyncQueue,
@@ -23,42 +22,6 @@ from membox_queue import (
     RetryLater,
     StaleClaimError,
 )
-
-
-def in_loop(test):
-    """Run a coroutine test in an event loop of its own."""
-
-    @functools.wraps(test)
-    def run(*arguments, **fixtures):
-        asyncio.run(asyncio.wait_for(test(*arguments, **fixtures), 60))
-
-    return run
-
-
-@pytest.fixture
-def aqueue(path):
-    return AsyncQueue(path)
-
-
-async def becomes(ask):
-    """Let the event loop run until the answer is true."""
-    deadline = time.monotonic() + 30
-    while not (answer := ask()):
-        assert time.monotonic() < deadline, "waited too long"
-        await asyncio.sleep(0.002)
-    return answer
-
-
-async def cancelled(task):
-    """Cancel a task and wait for its end."""
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
-async def nothing(item):
-    """Handle an item by doing nothing."""
-
 
 NOT_AWAITED = ("stop", "lock", "handler", "worker")
 VERBS = [
@@ -78,12 +41,11 @@ def test_every_verb_of_a_queue_is_there_and_is_awaited(name):
 def test_what_a_queue_says_of_itself_it_says_here_too(path):
     async def main():
         async with AsyncQueue(path, "emails") as queue:
-            assert (queue.path, queue.name, queue.type, queue.closed) == (path.resolve(), "emails", None, False)
+            assert (queue.name, queue.type, queue.closed) == ("emails", None, False)
             assert not await queue.is_paused()
             await queue.pause()
             assert await queue.is_paused()
         assert queue.closed
-        assert AsyncQueue(":memory:").path is None
 
     asyncio.run(main())
 
@@ -115,32 +77,6 @@ def test_a_wait_for_a_lock_can_be_cancelled_and_leaves_it_free(path):
                 pass
 
     asyncio.run(main())
-
-
-def test_nothing_touches_the_file_before_the_first_await(tmp_path):
-    async def main():
-        queue = AsyncQueue(tmp_path / "memory.db")
-        pending = queue.enqueue("x")
-        assert os.listdir(tmp_path) == []
-        async with queue:
-            assert await pending == 1
-        assert os.listdir(tmp_path) == ["memory.db"]
-
-    AsyncQueue(tmp_path / "missing" / "memory.db")
-    asyncio.run(main())
-
-
-def test_a_path_that_cannot_be_opened_is_an_error_at_the_first_await(tmp_path):
-    queue = AsyncQueue(tmp_path / "missing" / "memory.db")
-    with pytest.raises(FileNotFoundError):
-        asyncio.run(queue.pending())
-
-    async def main():
-        async with queue:
-            pytest.fail("it could not be opened")
-
-    with pytest.raises(FileNotFoundError):
-        asyncio.run(main())
 
 
 @in_loop
@@ -183,11 +119,11 @@ async def test_calls_after_close_are_refused_and_closing_twice_is_closing_once(a
 
 
 @in_loop
-async def test_a_queue_that_was_closed_before_it_was_used_stays_closed(aqueue, path):
+async def test_a_queue_that_was_closed_before_it_was_used_stays_closed(aqueue, path, engine):
     await aqueue.close()
     with pytest.raises(QueueClosedError):
         await aqueue.enqueue("y")
-    assert not path.exists()
+    assert not engine.exists()
 
 
 @in_loop
@@ -795,53 +731,6 @@ def test_a_long_storm_of_cancellations_loses_and_counts_nothing(path, queue):
 
 
 # The event loop.
-
-
-@pytest.mark.parametrize("what", ["enqueue", "claim", "drain", "async with", "open"])
-@in_loop
-async def test_the_event_loop_goes_on_while_another_process_holds_the_write_lock(path, queue, writer, what):
-    queue.enqueue_many(["a", "b"])
-    async with AsyncQueue(path) as aqueue:
-        held = None
-        if what == "async with":
-            held = await aqueue.claim()
-        elif what != "open":
-            await aqueue.pending()
-
-        async def end():
-            async with held:
-                pass
-
-        let_go = await asyncio.to_thread(writer)
-        calls = {
-            "enqueue": lambda: aqueue.enqueue("x"),
-            "open": lambda: aqueue.enqueue("x"),
-            "claim": lambda: aqueue.claim(),
-            "drain": lambda: aqueue.drain(nothing, concurrency=2),
-            "async with": end,
-        }
-        task = asyncio.create_task(calls[what]())
-        for _ in range(20):
-            await asyncio.sleep(0.005)
-        assert not task.done()
-        await asyncio.to_thread(let_go)
-        await task
-
-
-@in_loop
-async def test_a_busy_store_is_tried_again_and_on_error_is_told(path, queue, writer):
-    queue.enqueue("x")
-    async with AsyncQueue(path, busy_timeout=0.02) as aqueue:
-        told = []
-        let_go = await asyncio.to_thread(writer)
-        task = asyncio.create_task(aqueue.work(nothing, on_error=lambda *what: told.append(what)))
-        await becomes(lambda: told)
-        await asyncio.to_thread(let_go)
-        await becomes(lambda: queue.counts()["done"] == 1)
-        aqueue.stop()
-        assert (await task).done == 1
-        error, item, phase = told[0]
-        assert (type(error), item, phase) == (QueueBusyError, None, "claim")
 
 
 @in_loop

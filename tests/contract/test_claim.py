@@ -1,6 +1,5 @@
 """claim: the next item, taken by exactly one."""
 
-import math
 import os
 import signal
 import threading
@@ -191,13 +190,6 @@ def test_a_wait_is_over_when_an_item_is_enqueued(queue, waiting):
     assert got[0].content == "x"
 
 
-def test_a_wait_is_over_when_another_process_inserts_a_row(queue, waiting, path, sql):
-    thread, got = waiting(wait=math.inf)
-    sql(path, "INSERT INTO ingest_queue (content) VALUES ('x')")
-    thread.join(30)
-    assert got[0].content == "x"
-
-
 @pytest.mark.parametrize("taken", [False, True])
 def test_a_wait_is_over_when_a_delay_or_a_lease_runs_out(queue, waiting, clock, taken):
     queue.enqueue("x", delay=0 if taken else 60)
@@ -227,24 +219,3 @@ def test_times_come_back_in_utc(queue):
     item = queue.claim()
     assert {item.enqueued_at.tzinfo, item.started_at.tzinfo, item.lease_until.tzinfo} == {UTC}
     assert abs(item.started_at - datetime.now(UTC)) < timedelta(hours=1)
-
-
-CLAIMS_THAT_FIND_NOTHING = {
-    "empty": (lambda queue: None, lambda queue: queue.claim()),
-    "all taken": (lambda queue: [queue.enqueue("x"), queue.claim()], lambda queue: queue.claim()),
-    "delayed": (lambda queue: queue.enqueue("x", delay=60), lambda queue: queue.claim()),
-    "paused": (lambda queue: [queue.enqueue("x"), queue.pause()], lambda queue: queue.claim()),
-    "another group": (lambda queue: queue.enqueue("x", group="a"), lambda queue: queue.claim(group="b")),
-    "no group": (lambda queue: queue.enqueue("x"), lambda queue: queue.claim_group() or None),
-    "no such group": (lambda queue: queue.enqueue("x", group="a"), lambda queue: queue.claim_group("b") or None),
-}
-
-
-@pytest.mark.parametrize("case", CLAIMS_THAT_FIND_NOTHING)
-def test_a_claim_that_finds_nothing_does_not_wait_for_another_writer(path, writer, case):
-    prepare, claim = CLAIMS_THAT_FIND_NOTHING[case]
-    with Queue(path, busy_timeout=0.2) as queue:
-        prepare(queue)
-        let_go = writer()
-        assert claim(queue) is None
-        let_go()

@@ -1,15 +1,12 @@
 """configure: settings stored in the file, for all processes and for later."""
 
-import contextlib
 import json
 import pickle
-import sqlite3
 import threading
 from datetime import timedelta
 
 import pytest
 from membox_queue import (
-    CorruptDatabaseError,
     DrainReport,
     NewItem,
     PayloadTooLargeError,
@@ -62,11 +59,6 @@ queue.close()
 
 def settings(queue):
     return {name: value for name, value in queue.options.items() if name in DEFAULTS}
-
-
-def stored(sql, path, queue="ingest"):
-    rows = sql(path, "SELECT value FROM membox_queue_meta WHERE key = ?", f"settings:{queue}")
-    return json.loads(rows[0][0]) if rows else None
 
 
 @pytest.fixture
@@ -267,9 +259,6 @@ def test_a_limit_that_was_lowered_since_holds_for_who_only_enqueues(queue, path)
     queue.enqueue("x" * 50)
     with Queue(path) as other:
         other.configure(max_bytes=10)
-        with contextlib.closing(sqlite3.connect(path)) as connection, pytest.raises(PayloadTooLargeError):
-            queue.enqueue("x" * 50, connection=connection)
-        other.configure(max_bytes=11)
         with pytest.raises(PayloadTooLargeError):
             queue.enqueue("x" * 50)
         other.configure(max_pending=1)
@@ -318,31 +307,6 @@ def test_nobody_overwrites_what_others_configure_at_the_same_time(path):
         assert settings(queue) == OTHERS
 
 
-def test_what_a_newer_version_has_stored_survives(queue, path, sql):
-    queue.configure(lease=5)
-    text = json.dumps({"lease_ms": 5000, "from_the_future": {"a": [1, None]}})
-    sql(path, "UPDATE membox_queue_meta SET value = ? WHERE key = 'settings:ingest'", text)
-    queue.configure(max_retries=1)
-    queue.configure(lease=None)
-    assert stored(sql, path) == {"max_retries": 1, "from_the_future": {"a": [1, None]}}
-    with Queue(path) as other:
-        assert settings(other) == {**DEFAULTS, "max_retries": 1}
-
-
-@pytest.mark.parametrize("text", ["", "no JSON", "[1]", '{"lease_ms": "soon"}', '{"rate": {"count": 1}}'])
-def test_settings_that_cannot_be_read_are_an_error_that_says_where_they_are(queue, path, sql, text):
-    queue.configure(lease=5)
-    queue.enqueue_many(["in hand", "x"])
-    item = queue.claim()
-    sql(path, "UPDATE membox_queue_meta SET value = ? WHERE key = 'settings:ingest'", text)
-    with pytest.raises(CorruptDatabaseError, match="settings stored in membox_queue_meta"):
-        Queue(path)
-    with pytest.raises(CorruptDatabaseError, match="settings stored in membox_queue_meta"):
-        queue.claim()
-    assert queue.mark_done(item)
-    assert queue.counts()["processing"] == 0
-
-
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [
@@ -371,22 +335,23 @@ def test_settings_that_cannot_be_read_are_an_error_that_says_where_they_are(queu
         ({"leese": None}, (TypeError, ValueError)),
     ],
 )
-def test_a_wrong_setting_is_named_and_nothing_is_written(queue, path, sql, wrong, error):
+def test_a_wrong_setting_is_named_and_nothing_is_written(queue, path, wrong, error):
     (name,) = wrong
     right = {"keep_last": 9} if name == "lease" else {"lease": 9}
     with pytest.raises(error, match=name):
         queue.configure(**right, **wrong)
     assert settings(queue) == DEFAULTS
-    assert stored(sql, path) is None
+    with Queue(path) as other:
+        assert settings(other) == DEFAULTS
     if name not in ("durability", "leese"):
         with pytest.raises(error, match=name):
             Queue(path, **wrong)
 
 
-def test_an_argument_that_is_refused_makes_no_file(path):
+def test_an_argument_that_is_refused_makes_no_file(path, engine):
     with pytest.raises(ValueError, match="keep_last"):
         Queue(path, keep_last=-1)
-    assert not path.exists()
+    assert not engine.exists()
 
 
 def test_a_group_limit_that_is_configured_moves_groups_at_once(queue, path, elsewhere):
@@ -458,14 +423,6 @@ def test_nothing_to_configure_changes_nothing(queue, path):
     queue.configure()
     with Queue(path) as other:
         assert settings(other) == {**DEFAULTS, "lease": 5}
-
-
-def test_a_queue_in_memory_is_configured_too():
-    with Queue(":memory:") as queue:
-        queue.configure(lease=5)
-        queue.enqueue("x")
-        queue.claim()
-        assert queue.options["lease"] == 5
 
 
 def test_a_closed_queue_cannot_be_configured(queue):

@@ -19,13 +19,6 @@ def test_what_is_not_in_this_queue_is_none(queue, path):
     assert queue.get(-1) is None
 
 
-def test_looking_does_not_wait_for_a_writer(queue, writer):
-    qid = queue.enqueue("x")
-    writer()
-    assert queue.get(qid).content == "x"
-    assert queue.pending() == 1
-
-
 @pytest.mark.parametrize("qid", ["1", 1.0, None, True, 2**63])
 def test_an_id_is_a_64_bit_int(queue, qid):
     with pytest.raises((TypeError, ValueError), match="id"):

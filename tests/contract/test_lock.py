@@ -1,7 +1,6 @@
 """lock: the right to do something alone, on the rules of the worker lease."""
 
 import os
-import sqlite3
 import threading
 
 import pytest
@@ -39,22 +38,6 @@ def test_a_lock_that_ran_out_is_taken_over_and_its_old_holder_changes_nothing(qu
     assert not queue.lock("nightly").acquire()
     assert new.release()
     assert not new.release()
-
-
-def test_it_is_renewed_for_as_long_as_the_block_runs(queue, path, clock, until):
-    own = sqlite3.connect(path)
-
-    def heartbeat():
-        return own.execute("SELECT value FROM meta WHERE key = 'lock:nightly'").fetchone()
-
-    with queue.lock("nightly", ttl=0.3) as lock:
-        for _ in range(3):
-            before = heartbeat()
-            clock.advance(0.25)
-            until(lambda before=before: heartbeat() != before)
-            assert not queue.lock("nightly").acquire()
-        assert not lock.lost
-    own.close()
 
 
 def test_leaving_the_block_says_that_it_was_taken_over_meanwhile(queue, clock):

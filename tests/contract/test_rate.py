@@ -96,13 +96,6 @@ def test_every_claim_counts_also_one_that_is_given_back(path, clock):
         assert queue.claim().content == "b"
 
 
-def test_an_item_that_cannot_be_read_uses_nothing_up(path, sql):
-    with Queue(path, rate=Rate(1, per=60)) as queue:
-        sql(path, "INSERT INTO ingest_queue (content, content_type) VALUES ('{', 'json'), ('fine', 'text')")
-        assert queue.claim().content == "fine"
-        assert queue.get(1).status == "failed"
-
-
 def test_claims_of_many_and_of_groups_count_each_item(path, clock):
     with Queue(path, rate=Rate(3, per=60), lease=9999) as queue:
         fill(queue, "a")
@@ -297,18 +290,6 @@ def test_a_group_that_is_held_is_not_overtaken(path, clock):
         assert order == ["a1", "a2", "a3", "a4", "a5", "urgent"]
 
 
-def test_a_held_group_lets_nothing_through_whoever_writes(path, clock, sql):
-    with Queue(path, group_rate=Rate(1, per=60)) as queue:
-        fill(queue, "a")
-        queue.mark_done(queue.claim())
-        sql(path, "INSERT INTO ingest_queue (content, group_key) VALUES ('plain', 'a')")
-        sql(path, "UPDATE ingest_queue SET status = 'pending' WHERE id = 1")
-        sql(path, "DELETE FROM ingest_queue WHERE id = 2")
-        assert queue.claim() is None
-        clock.advance(60)
-        assert queue.claim().content == "a1"
-
-
 def test_a_group_may_use_its_rate_while_the_queue_has_none_left(path, clock):
     with Queue(path, rate=Rate(3, per=60), group_rate=Rate(1, per=10), lease=9999, group_limit=9) as queue:
         fill(queue, "a", "b")
@@ -441,30 +422,3 @@ def test_items_that_fall_due_wait_for_the_rate_and_keep_their_order(path, clock)
         assert take(queue) == []
         clock.advance(1)
         assert take(queue) == ["late"]
-
-
-def test_what_was_counted_is_forgotten_after_its_period(path, clock, sql):
-    with Queue(path, rate=Rate(100, per=60), group_rate=Rate(3, per=30), group_limit=9, keep_for=1) as queue:
-        queue.enqueue_many(NewItem("x", group=f"g{number}") for number in range(90))
-        queue.mark_done_many(queue.claim_many(90))
-        assert sql(path, "SELECT count(*) FROM membox_queue_starts") == [[180]]
-        clock.advance(61)
-        queue.claim()
-        queue.tend()
-        assert sql(path, "SELECT count(*) FROM membox_queue_starts") == [[0]]
-        assert sql(path, "SELECT count(*) FROM membox_queue_holds") == [[0]]
-
-
-def test_only_as_many_claims_are_remembered_as_matter(path, clock, sql):
-    with Queue(path, rate=Rate(3, per=0.001), durability="normal") as queue:
-        queue.enqueue_many(range(50))
-        for _ in range(50):
-            clock.advance(0.01)
-            assert queue.claim() is not None
-        assert sql(path, "SELECT count(*) FROM membox_queue_starts")[0][0] <= 3
-
-
-def test_a_rate_holds_in_memory_too(clock):
-    with Queue(":memory:", rate=Rate(2, per=60)) as queue:
-        queue.enqueue_many(range(5))
-        assert take(queue) == [0, 1]

@@ -22,9 +22,9 @@ def test_a_given_up_item_that_was_brought_back_may_fail_as_often_as_any(queue):
     assert queue.retry_failed() == 1
 
 
-def test_a_cancelled_item_comes_back(queue, path, sql):
+def test_a_cancelled_item_comes_back(queue):
     qid = queue.enqueue("x")
-    sql(path, "UPDATE ingest_queue SET status = 'cancelled'")
+    assert queue.cancel(qid)
     assert queue.retry(qid) is True
     assert queue.claim().id == qid
 

@@ -54,13 +54,6 @@ def test_a_key_that_is_in_use_again_stays_and_of_several_with_one_key_the_latest
     assert queue.retry_all() == 0
 
 
-def test_very_many_come_back_in_small_steps(queue, path, sql):
-    queue.enqueue_many(range(2_500))
-    sql(path, "UPDATE ingest_queue SET status = 'failed', retries = 3, finished_at = '2026-01-01 00:00:00.000'")
-    assert queue.retry_all() == 2_500
-    assert queue.counts()["pending"] == 2_500
-
-
 @pytest.mark.parametrize(
     ("wrong", "error"), [({"delay": -1}, ValueError), ({"delay": "1"}, TypeError), ({"max_retries": 3}, TypeError)]
 )

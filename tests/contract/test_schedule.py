@@ -427,17 +427,6 @@ def test_a_clock_that_jumps_ahead_and_back_ticks_on(queue, clock):
     assert take(queue) == ["x"]
 
 
-def test_a_pattern_that_another_program_broke_does_not_hinder_claims(queue, path, clock, sql):
-    queue.schedule("broken", "b", cron="0 * * * *")
-    queue.schedule("fine", "f", every=3600)
-    sql(path, "UPDATE membox_queue_schedules SET cron = 'whenever' WHERE name = 'broken'")
-    clock.advance(3600)
-    assert sorted(take(queue)) == ["b", "f"]
-    clock.advance(3600)
-    assert take(queue) == ["f"]
-    assert [schedule.name for schedule in queue.schedules()] == ["broken", "fine"]
-
-
 def test_a_limit_that_was_lowered_since_does_not_hinder_claims(queue, clock):
     queue.schedule("s", "x" * 100, every=60)
     queue.enqueue("small")
@@ -452,20 +441,6 @@ def test_ticks_are_enqueued_also_into_a_full_queue(path, clock):
         queue.schedule("s", "x", every=60)
         clock.advance(60)
         assert take(queue) == ["a", "x"]
-
-
-def test_a_rolled_back_tick_comes_again(queue, path, clock, sql):
-    queue.schedule("s", "x", every=60)
-    sql(
-        path,
-        "CREATE TRIGGER refuse BEFORE INSERT ON ingest_queue BEGIN SELECT raise(ABORT, 'not now'); END",
-    )
-    clock.advance(60)
-    with pytest.raises(Exception, match="not now"):
-        queue.claim()
-    assert queue.schedules()[0].last_at is None
-    sql(path, "DROP TRIGGER refuse")
-    assert take(queue) == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -521,13 +496,6 @@ def test_the_standard_time_zone_may_be_given_with_an_interval(queue):
 
 def test_a_time_zone_may_be_one_of_zoneinfos(queue):
     assert queue.schedule("s", "x", cron="0 9 * * *", tz=ZoneInfo("Europe/Berlin")).tz == "Europe/Berlin"
-
-
-def test_schedules_tick_in_memory_too(clock):
-    with Queue(":memory:") as queue:
-        queue.schedule("s", "x", every=60)
-        clock.advance(60)
-        assert take(queue) == ["x"]
 
 
 def test_a_closed_queue_has_no_schedules(queue):

@@ -3,12 +3,10 @@
 import asyncio
 import os
 import signal
-import sqlite3
 import stat
 import subprocess
 import sys
 import sysconfig
-import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -63,8 +61,8 @@ def handlers(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def log(path):
-    return Path(f"{path}.worker.log")
+def log(engine):
+    return engine.worker_log()
 
 
 @pytest.fixture
@@ -191,18 +189,6 @@ def test_a_worker_finds_the_modules_of_its_spawner_and_no_others(queue, tmp_path
     # A handler may run other interpreters, which have libraries of their own.
     assert not {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")} & set(found["handed on"])
     gone()
-
-
-def test_a_file_that_was_removed_while_its_worker_lived_stays_removed(path, tmp_path, until):
-    (tmp_path / "slow_to_import.py").write_text(SLOW_IMPORT)
-    with Queue(path) as queue:
-        queue.enqueue("x", spawn="slow_to_import:handler")
-    until(lambda: (tmp_path / "importing").exists())
-    for file in tmp_path.glob("memory.db*"):
-        file.unlink()
-    (tmp_path / "gate").touch()
-    until(lambda: not any(thread.name == "membox-queue-spawned" for thread in threading.enumerate()))
-    assert list(tmp_path.glob("memory.db*")) == []
 
 
 @pytest.mark.parametrize("verb", ["enqueue_file", "spawn_worker"])
@@ -399,14 +385,6 @@ def test_nothing_is_enqueued_when_the_name_of_the_handler_is_wrong(queue, verb):
     assert queue.pending() == 0
 
 
-def test_in_the_users_own_transaction_no_worker_can_be_spawned(queue, path):
-    connection = sqlite3.connect(path)
-    with pytest.raises(ValueError, match="after your commit"), connection:
-        queue.enqueue("x", connection=connection, spawn="spawned_handlers:where")
-    connection.close()
-    assert queue.pending() == 0
-
-
 @pytest.mark.parametrize("name", ["spawned_handlers:missing", "spawned_handlers:number"])
 def test_a_module_without_that_function_is_told_in_the_log(queue, log, until, name):
     queue.enqueue("x")
@@ -433,11 +411,6 @@ def test_options_that_make_no_sense_are_refused_at_once(queue, log, options):
     with pytest.raises((TypeError, ValueError)):
         queue.spawn_worker("spawned_handlers:where", **options)
     assert not log.exists()
-
-
-def test_a_queue_in_memory_has_no_workers():
-    with Queue(":memory:") as queue, pytest.raises(ValueError, match="in-memory"):
-        queue.spawn_worker("spawned_handlers:where")
 
 
 RACE = """

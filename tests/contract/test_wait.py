@@ -78,12 +78,6 @@ def test_an_item_that_ends_in_another_process_ends_the_wait(queue, waiting, path
     assert future.result(30).result == 42
 
 
-def test_an_item_that_plain_sql_ends_ends_the_wait(queue, waiting, path, sql):
-    future = waiting(queue.enqueue("x"))
-    sql(path, "UPDATE ingest_queue SET status = 'done'")
-    assert future.result(30).status == "done"
-
-
 def test_a_retry_is_no_end(queue, waiting, clock):
     qid = queue.enqueue("x")
     future = waiting(qid)
@@ -112,17 +106,6 @@ def test_an_item_of_another_queue_is_not_there(queue, path):
         qid = mail.enqueue("x")
         with pytest.raises(ValueError, match=f"no item {qid}"):
             queue.wait(qid, timeout=30)
-
-
-@pytest.mark.parametrize("by_sql", [False, True])
-def test_an_item_that_is_removed_meanwhile_is_an_error(queue, waiting, path, sql, by_sql):
-    qid = queue.enqueue("x")
-    future = waiting(qid)
-    if by_sql:
-        sql(path, "DELETE FROM ingest_queue")
-    else:
-        queue.delete(qid)
-    assert f"no item {qid}" in str(future.exception(30))
 
 
 def test_closing_the_queue_ends_the_wait(queue, waiting):
@@ -186,14 +169,3 @@ def test_reading_records_nothing(queue, clock):
     for look in (queue.counts, queue.failures, queue.stats, queue.check, queue.pending, queue.coverage_note):
         look()
     assert queue.get(qid).status == "processing"
-
-
-def test_a_wait_beside_an_open_transaction_does_not_wait_for_it(queue, clock, writer):
-    qid = queue.enqueue("x", max_retries=1)
-    queue.claim()
-    clock.advance(61)
-    let_go = writer()
-    with pytest.raises(TimeoutError):
-        queue.wait(qid, timeout=0)
-    let_go()
-    assert queue.wait(qid, timeout=30).status == "failed"

@@ -19,11 +19,11 @@ def own(path, queue):
 
 
 @pytest.fixture
-def engine(path, queue):
+def pool(path, queue):
     sqlalchemy = pytest.importorskip("sqlalchemy")
-    engine = sqlalchemy.create_engine(f"sqlite:///{path}")
-    yield engine
-    engine.dispose()
+    pool = sqlalchemy.create_engine(f"sqlite:///{path}")
+    yield pool
+    pool.dispose()
 
 
 def test_item_and_application_data_are_there_together_after_their_commit(queue, own):
@@ -60,14 +60,14 @@ def test_groups_delays_and_keys_work_the_same(queue, own, clock):
     assert "later" in [item.content for item in queue.claim_many(9)]
 
 
-def test_sqlalchemy_connections_and_sessions_are_taken(queue, engine):
+def test_sqlalchemy_connections_and_sessions_are_taken(queue, pool):
     from sqlalchemy.orm import Session
 
-    with engine.begin() as connection:
+    with pool.begin() as connection:
         first = queue.enqueue("connection", connection=connection)
-    with Session(engine) as session, session.begin():
+    with Session(pool) as session, session.begin():
         second = queue.enqueue("session", connection=session)
-    with Session(engine) as session:
+    with Session(pool) as session:
         queue.enqueue("gone", connection=session)
     assert [item.id for item in queue.items()] == [first, second]
 
@@ -117,8 +117,8 @@ def test_a_key_that_somebody_else_enqueues_just_before_the_transaction_begins_co
     assert [item.content for item in queue.items()] == ["quicker"]
 
 
-def test_a_savepoint_that_is_rolled_back_takes_its_items_along(queue, engine):
-    with engine.begin() as connection:
+def test_a_savepoint_that_is_rolled_back_takes_its_items_along(queue, pool):
+    with pool.begin() as connection:
         queue.enqueue("stays", connection=connection)
         savepoint = connection.begin_nested()
         queue.enqueue("goes", connection=connection, group="g", key="k")
