@@ -1,4 +1,4 @@
-"""AsyncQueue: the same verbs, awaited; cancellation gives items back, and SQLite never blocks the event loop."""
+"""AsyncQueue: the same verbs, awaited; cancellation gives items back, and no verb blocks the event loop."""
 
 import asyncio
 import inspect
@@ -38,9 +38,9 @@ def test_every_verb_of_a_queue_is_there_and_is_awaited(name):
     assert inspect.iscoroutinefunction(verb) or verb.__annotations__["return"].startswith("Coroutine[")
 
 
-def test_what_a_queue_says_of_itself_it_says_here_too(path):
+def test_what_a_queue_says_of_itself_it_says_here_too(open_async_queue):
     async def main():
-        async with AsyncQueue(path, "emails") as queue:
+        async with open_async_queue("emails") as queue:
             assert (queue.name, queue.type, queue.closed) == ("emails", None, False)
             assert not await queue.is_paused()
             await queue.pause()
@@ -50,9 +50,9 @@ def test_what_a_queue_says_of_itself_it_says_here_too(path):
     asyncio.run(main())
 
 
-def test_a_lock_is_entered_and_left_without_blocking_the_event_loop(path):
+def test_a_lock_is_entered_and_left_without_blocking_the_event_loop(open_async_queue):
     async def main():
-        async with AsyncQueue(path) as one, AsyncQueue(path) as other:
+        async with open_async_queue() as one, open_async_queue() as other:
             async with one.lock("nightly", ttl=timedelta(seconds=30), wait=timedelta(0)) as lock:
                 assert lock.held
                 assert not lock.lost
@@ -66,9 +66,9 @@ def test_a_lock_is_entered_and_left_without_blocking_the_event_loop(path):
     asyncio.run(main())
 
 
-def test_a_wait_for_a_lock_can_be_cancelled_and_leaves_it_free(path):
+def test_a_wait_for_a_lock_can_be_cancelled_and_leaves_it_free(open_async_queue):
     async def main():
-        async with AsyncQueue(path) as one, AsyncQueue(path) as other:
+        async with open_async_queue() as one, open_async_queue() as other:
             async with one.lock("nightly"):
                 waiting = asyncio.ensure_future(other.lock("nightly", wait=math.inf).__aenter__())
                 await asyncio.sleep(0.05)
@@ -80,7 +80,7 @@ def test_a_wait_for_a_lock_can_be_cancelled_and_leaves_it_free(path):
 
 
 @in_loop
-async def test_the_verbs_do_what_they_do_in_a_queue(aqueue, path):
+async def test_the_verbs_do_what_they_do_in_a_queue(aqueue):
     async with aqueue as queue:
         assert await queue.enqueue("a", priority=1) == 1
         assert await queue.enqueue_many(["b", NewItem("c", group="g")]) == [2, 3]
@@ -119,7 +119,7 @@ async def test_calls_after_close_are_refused_and_closing_twice_is_closing_once(a
 
 
 @in_loop
-async def test_a_queue_that_was_closed_before_it_was_used_stays_closed(aqueue, path, engine):
+async def test_a_queue_that_was_closed_before_it_was_used_stays_closed(aqueue, engine):
     await aqueue.close()
     with pytest.raises(QueueClosedError):
         await aqueue.enqueue("y")
@@ -378,7 +378,7 @@ async def test_work_handles_what_comes_until_it_is_stopped(aqueue, queue):
 
 @pytest.mark.parametrize("concurrency", [2, 8])
 @in_loop
-async def test_idle_slots_still_hear_of_new_items_after_looks_that_found_nothing(aqueue, queue, path, concurrency):
+async def test_idle_slots_still_hear_of_new_items_after_looks_that_found_nothing(aqueue, queue, concurrency):
     task = asyncio.create_task(aqueue.work(nothing, concurrency=concurrency))
     for done in range(1, 6):
         # Each rings the bell, and each slot looks in vain.
@@ -489,9 +489,9 @@ async def test_async_for_waits_for_items_to_come(aqueue, queue):
     await becomes(lambda: queue.counts()["done"] == 3)
 
 
-def test_a_claim_of_async_for_is_renewed_until_its_end(path, clock, queue):
+def test_a_claim_of_async_for_is_renewed_until_its_end(open_async_queue, clock, queue):
     async def main():
-        async with AsyncQueue(path, lease=0.3) as short:
+        async with open_async_queue(lease=0.3) as short:
             async for item in short:
                 for _ in range(3):
                     clock.advance(0.29)
@@ -507,9 +507,9 @@ def test_a_claim_of_async_for_is_renewed_until_its_end(path, clock, queue):
     assert (queue.get(1).status, queue.get(1).attempt) == ("done", 1)
 
 
-def test_an_item_that_async_for_yielded_and_nobody_ended_is_given_back(path, queue):
+def test_an_item_that_async_for_yielded_and_nobody_ended_is_given_back(open_async_queue, queue):
     async def main():
-        async with AsyncQueue(path) as aqueue:
+        async with open_async_queue() as aqueue:
             consuming = aiter(aqueue)
             assert (await anext(consuming)).content == "x"
             await consuming.aclose()
@@ -602,9 +602,11 @@ async def test_a_wait_that_is_cancelled_ends_at_once(aqueue, queue, kind):
 @pytest.mark.parametrize("steps", range(12))
 @pytest.mark.parametrize("verb", ["claim", "claim_many", "async for", "drain"])
 @in_loop
-async def test_whenever_a_claim_is_cancelled_its_items_are_back_before_it_has_ended(path, queue, verb, steps):
+async def test_whenever_a_claim_is_cancelled_its_items_are_back_before_it_has_ended(
+    open_async_queue, queue, verb, steps
+):
     queue.enqueue_many(range(3))
-    async with AsyncQueue(path) as aqueue:
+    async with open_async_queue() as aqueue:
         await aqueue.pending()
 
         async def take():
@@ -693,10 +695,10 @@ async def test_a_timeout_around_a_claim_costs_nothing(aqueue, queue):
     assert (await aqueue.claim(wait=5)).attempt == 1
 
 
-async def storm(path, queue, rounds):
+async def storm(address, queue, rounds):
     """Workers and claims that come and are cancelled while items go through; every item is handled in the end."""
     total = rounds * 5
-    async with AsyncQueue(path) as aqueue:
+    async with AsyncQueue(address) as aqueue:
 
         async def handler(item):
             await asyncio.sleep(0)
@@ -721,13 +723,13 @@ async def storm(path, queue, rounds):
 
 
 @in_loop
-async def test_a_storm_of_cancellations_loses_and_counts_nothing(path, queue):
-    await storm(path, queue, 40)
+async def test_a_storm_of_cancellations_loses_and_counts_nothing(address, queue):
+    await storm(address, queue, 40)
 
 
 @pytest.mark.proof
-def test_a_long_storm_of_cancellations_loses_and_counts_nothing(path, queue):
-    asyncio.run(storm(path, queue, 2000))
+def test_a_long_storm_of_cancellations_loses_and_counts_nothing(address, queue):
+    asyncio.run(storm(address, queue, 2000))
 
 
 # The event loop.
@@ -766,15 +768,15 @@ async def test_two_loops_may_run_on_one_object(aqueue, queue):
     assert [report.done for report in await asyncio.gather(*tasks)] == [1, 1]
 
 
-def test_one_object_serves_one_event_loop_after_another(path):
-    queue = AsyncQueue(path)
+def test_one_object_serves_one_event_loop_after_another(open_async_queue):
+    queue = open_async_queue()
     assert asyncio.run(queue.enqueue("a")) == 1
     assert asyncio.run(queue.drain(nothing)) == DrainReport(done=1)
     asyncio.run(queue.close())
 
 
 @pytest.mark.parametrize("kind", ["coroutine", "plain"])
-def test_an_item_whose_handler_always_leaves_the_program_comes_to_rest_as_failed(path, kind):
+def test_an_item_whose_handler_always_leaves_the_program_comes_to_rest_as_failed(open_queue, open_async_queue, kind):
     async def coroutine(item):
         raise SystemExit(7)
 
@@ -782,10 +784,10 @@ def test_an_item_whose_handler_always_leaves_the_program_comes_to_rest_as_failed
         raise SystemExit(7)
 
     async def main():
-        async with AsyncQueue(path) as queue:
+        async with open_async_queue() as queue:
             await queue.drain({"coroutine": coroutine, "plain": plain}[kind])
 
-    with Queue(path) as queue:
+    with open_queue() as queue:
         queue.enqueue("x")
         for retries in (1, 2, 3):
             with pytest.raises(SystemExit):

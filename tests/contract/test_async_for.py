@@ -5,7 +5,6 @@ import contextlib
 import gc
 
 import pytest
-from membox_queue import AsyncQueue
 
 
 async def leave(how, queue, told):
@@ -34,9 +33,9 @@ async def left(how, queue):
 
 
 @pytest.mark.parametrize("how", ["break", "return", "raise", "cancel"])
-def test_whoever_has_left_a_loop_finds_its_item_given_back(path, queue, how):
+def test_whoever_has_left_a_loop_finds_its_item_given_back(open_async_queue, queue, how):
     async def main():
-        async with AsyncQueue(path) as aqueue:
+        async with open_async_queue() as aqueue:
             await left(how, aqueue)
             assert (await aqueue.counts())["processing"] == 0
             return await aqueue.claim()
@@ -46,9 +45,9 @@ def test_whoever_has_left_a_loop_finds_its_item_given_back(path, queue, how):
 
 
 @pytest.mark.parametrize("how", ["break", "return", "raise", "cancel"])
-def test_a_queue_that_is_closed_after_a_loop_was_left_has_given_its_item_back(path, queue, how):
+def test_a_queue_that_is_closed_after_a_loop_was_left_has_given_its_item_back(open_async_queue, queue, how):
     async def main():
-        async with AsyncQueue(path) as aqueue:
+        async with open_async_queue() as aqueue:
             await left(how, aqueue)
 
     queue.enqueue("x")
@@ -57,11 +56,11 @@ def test_a_queue_that_is_closed_after_a_loop_was_left_has_given_its_item_back(pa
 
 
 @pytest.mark.parametrize("when", ["while it runs", "when it is closed"])
-def test_a_loop_that_was_left_gives_its_item_back_by_itself(path, queue, until, when):
+def test_a_loop_that_was_left_gives_its_item_back_by_itself(open_async_queue, queue, until, when):
     kept = []
 
     async def main():
-        aqueue = AsyncQueue(path)
+        aqueue = open_async_queue()
         loop = aiter(aqueue)
         await anext(loop)
         if when == "when it is closed":
@@ -75,9 +74,9 @@ def test_a_loop_that_was_left_gives_its_item_back_by_itself(path, queue, until, 
     assert [attempt.ending for attempt in queue.history(1)] == ["released"]
 
 
-def test_a_loop_that_was_closed_is_over(path, queue):
+def test_a_loop_that_was_closed_is_over(open_async_queue, queue):
     async def main():
-        async with AsyncQueue(path) as aqueue, contextlib.aclosing(aiter(aqueue)) as items:
+        async with open_async_queue() as aqueue, contextlib.aclosing(aiter(aqueue)) as items:
             first = await anext(items)
             await items.aclose()
             assert queue.get(first.id).status == "pending"
@@ -88,9 +87,9 @@ def test_a_loop_that_was_closed_is_over(path, queue):
     asyncio.run(main())
 
 
-def test_two_tasks_need_a_loop_each(path, queue):
+def test_two_tasks_need_a_loop_each(open_async_queue, queue):
     async def main():
-        async with AsyncQueue(path) as aqueue:
+        async with open_async_queue() as aqueue:
             items = aiter(aqueue)
             waiting = asyncio.create_task(anext(items))
             await asyncio.sleep(0)

@@ -2,8 +2,6 @@
 
 import os
 
-from membox_queue import Queue
-
 DIE_WITH_AN_ITEM = """
 import os, signal, sys
 from membox_queue import Queue
@@ -29,9 +27,9 @@ def test_a_claim_whose_lease_ran_out_is_stuck_until_somebody_claims(queue, clock
     assert queue.check()["stuck"] == []
 
 
-def test_a_claim_of_a_process_that_was_killed_is_stuck_at_once(queue, path, start):
+def test_a_claim_of_a_process_that_was_killed_is_stuck_at_once(queue, address, start):
     queue.enqueue("x")
-    start(DIE_WITH_AN_ITEM, path).wait()
+    start(DIE_WITH_AN_ITEM, address).wait()
     assert queue.check()["stuck"] == [1]
     assert queue.claim().attempt == 2
     assert queue.check()["stuck"] == []
@@ -45,10 +43,10 @@ def test_who_works_is_told(queue, clock):
     assert worker["hostname"]
 
 
-def test_all_queues_of_the_file(queue, path):
+def test_all_queues_of_the_file(queue, open_queue):
     assert queue.queues() == {}
     queue.enqueue("x")
-    with Queue(path, "emails") as emails:
+    with open_queue("emails") as emails:
         emails.enqueue_many(["a", "b"])
         emails.mark_done(emails.claim())
     queues = queue.queues()

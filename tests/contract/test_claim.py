@@ -6,7 +6,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from membox_queue import NewItem, Queue, Retry
+from membox_queue import NewItem, Retry
 
 
 def claimed(queue):
@@ -110,8 +110,8 @@ def test_a_claim_may_ask_for_a_lease_of_its_own(queue, clock):
     assert queue.claim().attempt == 2
 
 
-def test_a_claim_may_name_its_holder(path, clock):
-    with Queue(path, worker="everybody", max_retries=9) as queue:
+def test_a_claim_may_name_its_holder(open_queue, clock):
+    with open_queue(worker="everybody", max_retries=9) as queue:
         queue.enqueue_many([NewItem("a", group="g"), NewItem("b", group="g"), "c", "d"])
         group = queue.claim_group(worker="anna")
         held = [*group, queue.claim(worker="bert"), *queue.claim_many(1)]
@@ -124,8 +124,8 @@ def test_a_claim_may_name_its_holder(path, clock):
             queue.claim(worker=5)
 
 
-def test_a_lost_lease_counts_and_says_who_vanished(path, clock):
-    with Queue(path, worker="anna") as queue:
+def test_a_lost_lease_counts_and_says_who_vanished(open_queue, clock):
+    with open_queue(worker="anna") as queue:
         queue.enqueue("x")
         assert queue.claim().worker == "anna"
         clock.advance(60)
@@ -136,8 +136,8 @@ def test_a_lost_lease_counts_and_says_who_vanished(path, clock):
 
 
 @pytest.mark.parametrize("ceiling", [{}, {"retry": Retry(max=3, base=600)}])
-def test_an_item_that_loses_every_worker_comes_back_at_once_and_then_rests_as_failed(path, clock, ceiling):
-    with Queue(path, **ceiling) as queue:
+def test_an_item_that_loses_every_worker_comes_back_at_once_and_then_rests_as_failed(open_queue, clock, ceiling):
+    with open_queue(**ceiling) as queue:
         qid = queue.enqueue("poison")
         for attempt in (1, 2, 3):
             assert queue.claim().attempt == attempt
@@ -169,8 +169,8 @@ def test_a_clock_that_was_put_back_holds_no_wait_longer_than_its_lease(queue, cl
     assert queue.claim(wait=30).attempt == 2
 
 
-def test_claiming_from_one_queue_leaves_the_expired_claims_of_another_alone(path, clock):
-    with Queue(path) as queue, Queue(path, "mail") as mail:
+def test_claiming_from_one_queue_leaves_the_expired_claims_of_another_alone(open_queue, clock):
+    with open_queue() as queue, open_queue("mail") as mail:
         qid = queue.enqueue("x")
         queue.claim()
         clock.advance(60)

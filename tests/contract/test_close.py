@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from membox_queue import Queue, QueueClosedError
+from membox_queue import QueueClosedError
 
 VERBS = {
     "enqueue": lambda queue, item: queue.enqueue("x"),
@@ -51,8 +51,8 @@ def test_closing_twice_is_closing_once(queue):
     assert queue.closed
 
 
-def test_closing_one_queue_leaves_others_of_the_same_file_open(path):
-    with Queue(path) as first, Queue(path) as second:
+def test_closing_one_queue_leaves_others_of_the_same_file_open(open_queue):
+    with open_queue() as first, open_queue() as second:
         first.close()
         assert second.enqueue("x") == 1
         assert second.claim().content == "x"
@@ -74,8 +74,8 @@ def test_closing_ends_a_wait_in_another_thread(queue):
     assert len(raised) == 1
 
 
-def test_closing_gives_the_worker_lease_back(queue, path):
-    with Queue(path) as other:
+def test_closing_gives_the_worker_lease_back(queue, open_queue):
+    with open_queue() as other:
         assert other.acquire_worker_lease()
         assert queue.worker_is_alive()
     assert not queue.worker_is_alive()

@@ -7,7 +7,7 @@ from collections import OrderedDict
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from membox_queue import NewItem, PayloadTooLargeError, Queue
+from membox_queue import NewItem, PayloadTooLargeError
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
 numbers = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
@@ -140,11 +140,11 @@ def test_headers_are_a_dict_of_json_values(queue, headers, error):
     assert queue.items() == []
 
 
-def test_a_small_value_that_stands_for_an_endless_text_is_refused_at_the_limit(path):
+def test_a_small_value_that_stands_for_an_endless_text_is_refused_at_the_limit(open_queue):
     value = []
     for _ in range(60):
         value = [value, value]
-    with Queue(path, max_bytes=1000) as queue:
+    with open_queue(max_bytes=1000) as queue:
         with pytest.raises(PayloadTooLargeError):
             queue.enqueue(value)
         assert queue.pending() == 0

@@ -10,7 +10,6 @@ from membox_queue import (
     GiveUp,
     NotADatabaseError,
     PayloadTooLargeError,
-    Queue,
     QueueBusyError,
     QueueClosedError,
     QueueError,
@@ -68,6 +67,6 @@ def test_a_closed_queue_says_to_open_a_new_one(queue):
         queue.claim()
 
 
-def test_too_much_content_says_how_much_is_allowed_and_what_to_do(path):
-    with Queue(path, max_bytes=10) as queue, pytest.raises(PayloadTooLargeError, match=r"11 bytes.*10.*max_bytes"):
+def test_too_much_content_says_how_much_is_allowed_and_what_to_do(open_queue):
+    with open_queue(max_bytes=10) as queue, pytest.raises(PayloadTooLargeError, match=r"11 bytes.*10.*max_bytes"):
         queue.enqueue("x" * 11)

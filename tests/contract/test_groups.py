@@ -4,7 +4,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from membox_queue import NewItem, Queue, Retry, SettingsConflictError
+from membox_queue import NewItem, Retry, SettingsConflictError
 
 
 def take(queue, **options):
@@ -53,8 +53,8 @@ def test_a_delayed_item_that_falls_due_takes_its_place_by_id(queue, clock):
     assert take(queue) == "later"
 
 
-def test_an_item_that_waits_for_a_retry_holds_its_group_up(path, clock):
-    with Queue(path, retry=Retry(max=3, base=10, jitter=0)) as queue:
+def test_an_item_that_waits_for_a_retry_holds_its_group_up(open_queue, clock):
+    with open_queue(retry=Retry(max=3, base=10, jitter=0)) as queue:
         queue.enqueue_many([NewItem("one", group="a"), NewItem("two", group="a")])
         queue.mark_failed(queue.claim(), "again")
         assert queue.claim() is None
@@ -90,21 +90,21 @@ def test_one_group_can_be_claimed_alone(queue):
     assert take(queue, group="nobody") is None
 
 
-def test_a_limit_that_another_object_stored_changes_nothing_about_the_order(path):
-    with Queue(path) as queue, Queue(path, group_limit=2):
+def test_a_limit_that_another_object_stored_changes_nothing_about_the_order(open_queue):
+    with open_queue() as queue, open_queue(group_limit=2):
         queue.enqueue_many([NewItem("a1", group="a"), NewItem("a2", group="a", priority=5), NewItem("b", priority=1)])
         assert [queue.claim().content for _ in range(3)] == ["a1", "a2", "b"]
 
 
-def test_inside_a_group_that_runs_several_at_once_priority_counts_nothing(path):
-    with Queue(path, group_limit=2) as queue:
+def test_inside_a_group_that_runs_several_at_once_priority_counts_nothing(open_queue):
+    with open_queue(group_limit=2) as queue:
         queue.enqueue_many([NewItem("a1", group="a"), NewItem("a2", group="a", priority=5), NewItem("b", priority=1)])
         assert [queue.claim().content for _ in range(3)] == ["a1", "a2", "b"]
         assert queue.claim() is None
 
 
-def test_a_group_may_run_as_many_as_its_limit(path):
-    with Queue(path, group_limit=2) as queue:
+def test_a_group_may_run_as_many_as_its_limit(open_queue):
+    with open_queue(group_limit=2) as queue:
         queue.enqueue_many(NewItem(str(number), group="a") for number in range(4))
         first, second = queue.claim(), queue.claim()
         assert queue.claim() is None
@@ -113,15 +113,15 @@ def test_a_group_may_run_as_many_as_its_limit(path):
         queue.mark_done(first)
         assert take(queue) == "3"
     with pytest.raises(SettingsConflictError, match="group_limit=2"):
-        Queue(path, group_limit=3)
+        open_queue(group_limit=3)
 
 
-def test_a_limit_given_later_opens_groups_that_wait(path):
-    with Queue(path) as queue:
+def test_a_limit_given_later_opens_groups_that_wait(open_queue):
+    with open_queue() as queue:
         queue.enqueue_many(NewItem(str(number), group="a") for number in range(3))
         assert take(queue) == "0"
         assert queue.claim() is None
-        with Queue(path, group_limit=3) as wider:
+        with open_queue(group_limit=3) as wider:
             assert [take(wider), take(wider), take(wider)] == ["1", "2", None]
 
 

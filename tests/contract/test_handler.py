@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from membox_queue import AsyncItem, AsyncQueue, ContentError, DrainReport, Item, Queue, Retry
+from membox_queue import AsyncItem, ContentError, DrainReport, Item, Retry
 
 NOW = datetime(2026, 11, 16, 10, 30, tzinfo=UTC)
 
@@ -96,11 +96,11 @@ def test_work_runs_it_too_and_another_handler_may_be_given(queue, send):
     assert queue.sent[-1] == ("cid", "hello", None)
 
 
-def test_without_a_handler_there_is_nothing_to_run(queue, path):
+def test_without_a_handler_there_is_nothing_to_run(queue, open_async_queue):
     with pytest.raises(TypeError, match=r"has no handler; give one, or register it with @queue\.handler"):
         queue.drain()
     with pytest.raises(TypeError, match="has no handler"):
-        asyncio.run(AsyncQueue(path).drain())
+        asyncio.run(open_async_queue().drain())
 
 
 def test_a_queue_has_one_handler(queue, send):
@@ -115,8 +115,8 @@ def test_a_queue_has_one_handler(queue, send):
         def another(to: str) -> None: ...
 
 
-def test_a_handler_in_a_typed_queue_takes_its_content(path):
-    with Queue(path, type=Doc) as queue:
+def test_a_handler_in_a_typed_queue_takes_its_content(open_queue):
+    with open_queue(type=Doc) as queue:
         with pytest.raises(TypeError, match="the queue holds Doc; wrong must take one argument of that type"):
 
             @queue.handler
@@ -135,8 +135,8 @@ def test_a_handler_in_a_typed_queue_takes_its_content(path):
         assert embed(Doc("a b c", NOW)) == Result(3)
 
 
-def test_a_handler_of_a_typed_queue_has_typed_content_from_any_queue(path):
-    with Queue(path, type=Doc) as queue, Queue(path) as plain, Queue(path, type=str) as other:
+def test_a_handler_of_a_typed_queue_has_typed_content_from_any_queue(open_queue):
+    with open_queue(type=Doc) as queue, open_queue() as plain, open_queue(type=str) as other:
 
         @queue.handler
         def embed(doc: Doc = Doc("none", NOW)) -> str:  # noqa: B008 - a value, never changed
@@ -165,23 +165,23 @@ def test_a_handler_may_ask_for_its_item(queue):
     assert embed.function is not embed
 
 
-def test_one_with_a_name_has_a_queue_of_its_own(queue, send, path):
+def test_one_with_a_name_has_a_queue_of_its_own(queue, send, address):
     @queue.handler(name="emails", retry=Retry(max=2, base=1), lease=5)
     def mail(to: str) -> None:
         raise ValueError(to)
 
     mail.enqueue("ann")
-    assert (mail.queue.name, mail.queue.path, queue.pending()) == ("emails", path, 0)
+    assert (mail.queue.name, mail.queue.path, queue.pending()) == ("emails", queue.path, 0)
     assert (mail.queue.options["lease"], queue.options["lease"]) == (5, 60)
     assert mail.queue.drain() == DrainReport(postponed=1)
     queue.close()
     assert mail.queue.closed
 
 
-def test_settings_are_not_handed_down_to_it(path):
-    with Queue(path, "emails") as emails:
+def test_settings_are_not_handed_down_to_it(open_queue):
+    with open_queue("emails") as emails:
         emails.configure(lease=5)
-    with Queue(path, lease=30, durability="normal") as queue:
+    with open_queue(lease=30, durability="normal") as queue:
 
         @queue.handler(name="emails")
         def mail(to: str) -> None: ...
@@ -191,7 +191,7 @@ def test_settings_are_not_handed_down_to_it(path):
             queue.handler(lease=5)(unannotated)
 
 
-def test_a_worker_serves_all_of_them(queue, send, path, until):
+def test_a_worker_serves_all_of_them(queue, send, until):
     seen = []
 
     @queue.handler(name="emails")
@@ -209,8 +209,8 @@ def test_a_worker_serves_all_of_them(queue, send, path, until):
     assert worker.stop().stopped
 
 
-def test_a_typed_queue_is_served_in_its_type_by_a_worker(path):
-    with Queue(path, type=Doc) as queue:
+def test_a_typed_queue_is_served_in_its_type_by_a_worker(open_queue):
+    with open_queue(type=Doc) as queue:
 
         @queue.handler
         def embed(doc: Doc) -> str:
@@ -269,9 +269,9 @@ def test_groups_are_not_for_a_registered_handler(queue, send):
         queue.drain(batch="group")
 
 
-def test_asyncio_awaits_it(path):
+def test_asyncio_awaits_it(open_async_queue):
     async def main():
-        async with AsyncQueue(path) as queue:
+        async with open_async_queue() as queue:
             seen = []
 
             @queue.handler

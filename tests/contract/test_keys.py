@@ -5,7 +5,7 @@ import pickle
 import re
 
 import pytest
-from membox_queue import BY_CONTENT, DuplicateItemError, NewItem, Queue, new_key
+from membox_queue import BY_CONTENT, DuplicateItemError, NewItem, new_key
 
 
 def test_the_existing_unfinished_item_comes_back(queue):
@@ -23,10 +23,10 @@ def test_a_finished_item_gives_its_key_back(queue):
     assert queue.enqueue("two", key="k") != first
 
 
-def test_keys_of_other_queues_and_other_keys_do_not_matter(queue, path):
+def test_keys_of_other_queues_and_other_keys_do_not_matter(queue, open_queue):
     queue.enqueue("x", key="k")
     assert queue.enqueue("x", key="l") == 2
-    with Queue(path, "mail") as mail:
+    with open_queue("mail") as mail:
         assert mail.enqueue("x", key="k") == 3
 
 

@@ -1,7 +1,7 @@
 """A late worker: a stale receipt changes nothing, whichever verb presents it."""
 
 import pytest
-from membox_queue import Queue, StaleClaimError
+from membox_queue import StaleClaimError
 
 VERBS = {
     "mark_done": lambda queue, item: queue.mark_done(item, result="late"),
@@ -106,10 +106,10 @@ ENDS = {
 
 
 @pytest.mark.parametrize("why", ENDS)
-def test_a_late_worker_is_told_what_became_of_its_claim(queue, path, clock, why):
+def test_a_late_worker_is_told_what_became_of_its_claim(queue, open_queue, clock, why):
     queue.enqueue("x")
     late = queue.claim()
-    with Queue(path, worker="host-b") as other:
+    with open_queue(worker="host-b") as other:
         ENDS[why](other, clock)
         with pytest.raises(StaleClaimError, match=why):
             late.check()

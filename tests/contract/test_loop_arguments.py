@@ -136,9 +136,9 @@ def test_a_grace_may_be_a_timedelta(queue, loop):
     assert loop(queue, lambda item: None, grace=timedelta(seconds=5)).done == 1
 
 
-def test_a_worker_that_cannot_begin_says_so_at_its_start_and_may_be_started_again(path, queue):
+def test_a_worker_that_cannot_begin_says_so_at_its_start_and_may_be_started_again(address, queue):
     queue.enqueue("x")
-    worker = Worker(path, {"ingest": awaited})
+    worker = Worker(address, {"ingest": awaited})
     with pytest.raises(TypeError, match="use AsyncQueue"):
         worker.start()
     assert worker.stop() is None
@@ -147,6 +147,6 @@ def test_a_worker_that_cannot_begin_says_so_at_its_start_and_may_be_started_agai
 
 
 @pytest.mark.parametrize("handlers", [[print], {"ingest"}, print])
-def test_the_handlers_of_a_worker_are_a_dict(path, handlers):
+def test_the_handlers_of_a_worker_are_a_dict(address, handlers):
     with pytest.raises(TypeError, match="handlers must be a dict, from queue names to handlers"):
-        Worker(path, handlers)
+        Worker(address, handlers)

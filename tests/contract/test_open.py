@@ -7,43 +7,43 @@ import pytest
 from membox_queue import Queue, Retry
 
 
-def test_opening_again_finds_what_was_put_in(path):
-    with Queue(path) as queue:
+def test_opening_again_finds_what_was_put_in(open_queue):
+    with open_queue() as queue:
         qid = queue.enqueue("kept")
-    with Queue(path) as queue:
+    with open_queue() as queue:
         assert queue.get(qid).content == "kept"
 
 
-def test_queues_of_other_names_share_the_file_and_nothing_else(path):
-    with Queue(path) as ingest, Queue(path, "mail") as mail:
+def test_queues_of_other_names_share_the_file_and_nothing_else(open_queue):
+    with open_queue() as ingest, open_queue("mail") as mail:
         ingest.enqueue("document")
         assert mail.claim() is None
         assert mail.pending() == 0
         assert ingest.claim().queue == "ingest"
 
 
-def test_a_with_block_closes_the_queue_whatever_happens_in_it(path):
-    with pytest.raises(ZeroDivisionError), Queue(path) as queue:
+def test_a_with_block_closes_the_queue_whatever_happens_in_it(open_queue):
+    with pytest.raises(ZeroDivisionError), open_queue() as queue:
         1 / 0  # noqa: B018
     assert queue.closed
 
 
 @pytest.mark.parametrize("durability", ["full", "normal"])
-def test_either_durability_keeps_what_was_enqueued(path, durability):
-    with Queue(path, durability=durability) as queue:
+def test_either_durability_keeps_what_was_enqueued(open_queue, durability):
+    with open_queue(durability=durability) as queue:
         queue.enqueue("x")
-    with Queue(path) as queue:
+    with open_queue() as queue:
         assert queue.pending() == 1
 
 
-def test_times_may_be_given_as_timedelta(path, clock):
-    with Queue(path, lease=timedelta(minutes=5), busy_timeout=timedelta(seconds=1)) as queue:
+def test_times_may_be_given_as_timedelta(open_queue, clock):
+    with open_queue(lease=timedelta(minutes=5), busy_timeout=timedelta(seconds=1)) as queue:
         queue.enqueue("x")
         assert queue.claim().lease_until == clock.now + timedelta(minutes=5)
 
 
-def test_a_busy_timeout_without_end_is_accepted(path):
-    with Queue(path, busy_timeout=math.inf) as queue:
+def test_a_busy_timeout_without_end_is_accepted(open_queue):
+    with open_queue(busy_timeout=math.inf) as queue:
         assert queue.enqueue("x") == 1
 
 
@@ -69,9 +69,9 @@ def test_a_busy_timeout_without_end_is_accepted(path):
         {"worker": " "},
     ],
 )
-def test_a_value_that_cannot_be_meant_is_refused_and_no_file_is_made(path, engine, options):
+def test_a_value_that_cannot_be_meant_is_refused_and_no_file_is_made(open_queue, engine, options):
     with pytest.raises(ValueError):  # noqa: PT011
-        Queue(path, **options)
+        open_queue(**options)
     assert not engine.exists()
 
 
@@ -87,9 +87,9 @@ def test_a_value_that_cannot_be_meant_is_refused_and_no_file_is_made(path, engin
         {"path": 5},
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused(path, options):
+def test_a_value_of_the_wrong_type_is_refused(address, options):
     with pytest.raises(TypeError):
-        Queue(**{"path": path} | options)
+        Queue(**{"path": address} | options)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """set_progress: how far the work on an item is, for others to read."""
 
 import pytest
-from membox_queue import Queue, RetryLater
+from membox_queue import RetryLater
 
 
 @pytest.fixture
@@ -20,13 +20,13 @@ def test_an_item_has_no_progress_until_its_handler_says_so(queue, item):
     assert shown(queue) == (None, None)
 
 
-def test_what_a_handler_says_is_seen_by_others_while_it_works(queue, path):
+def test_what_a_handler_says_is_seen_by_others_while_it_works(queue, open_queue):
     queue.enqueue("x")
     seen = []
 
     def handler(item):
         assert item.set_progress(0.4, "embedding") is True
-        with Queue(path) as other:
+        with open_queue() as other:
             seen.append(shown(other))
 
     queue.drain(handler)
@@ -41,9 +41,9 @@ print(item.progress, item.progress_note)
 """
 
 
-def test_another_process_sees_it(item, path, start):
+def test_another_process_sees_it(item, address, start):
     item.set_progress(0.25, "reading")
-    assert start(READ, path).communicate(timeout=30)[0] == "0.25 reading\n"
+    assert start(READ, address).communicate(timeout=30)[0] == "0.25 reading\n"
 
 
 @pytest.mark.parametrize("fraction", [0, 0.0, 1, 1.0, True])

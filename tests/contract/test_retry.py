@@ -1,7 +1,6 @@
 """retry: one failed or cancelled item comes back with a fresh allowance."""
 
 import pytest
-from membox_queue import Queue
 
 
 def test_a_failed_item_comes_back_in_its_old_place_with_nothing_counted(queue):
@@ -37,10 +36,10 @@ def test_items_in_any_other_state_are_left_alone(queue):
     assert queue.mark_done(held)
 
 
-def test_an_item_of_another_queue_is_not_found(queue, path):
+def test_an_item_of_another_queue_is_not_found(queue, open_queue):
     queue.enqueue("x")
     queue.mark_failed(queue.claim(), "boom")
-    with Queue(path, "mail") as mail:
+    with open_queue("mail") as mail:
         assert mail.retry(1) is False
     assert queue.get(1).status == "failed"
 

@@ -27,11 +27,11 @@ def test_dead_letters_and_what_was_given_up_come_back_with_a_fresh_allowance_in_
     assert [(item.id, item.attempt) for item in claimed] == [(dead, 4), (given_up, 2), (last, 1)]
 
 
-def test_only_failed_items_of_this_queue_come_back(queue, path):
+def test_only_failed_items_of_this_queue_come_back(queue, open_queue):
     cancelled, done, waiting = queue.enqueue_many(["a", "b", NewItem("c", delay=60)])
     queue.cancel(cancelled)
     queue.mark_done(queue.claim())
-    with type(queue)(path, "other") as other:
+    with open_queue("other") as other:
         fail(other, times=3)
         assert queue.retry_all() == 0
         assert other.counts()["failed"] == 1

@@ -131,8 +131,8 @@ FITTING = [
 
 
 @pytest.mark.parametrize(("kind", "value"), FITTING, ids=[str(kind) for kind, _ in FITTING])
-def test_content_comes_back_equal_and_of_the_same_type(path, kind, value):
-    with Queue(path, type=kind) as queue:
+def test_content_comes_back_equal_and_of_the_same_type(open_queue, kind, value):
+    with open_queue(type=kind) as queue:
         read = queue.get(queue.enqueue(value)).content
         claimed = queue.claim().content
     assert (read, claimed) == (value, value)
@@ -165,8 +165,8 @@ MISFITS = [
 
 
 @pytest.mark.parametrize(("kind", "value", "error", "text"), MISFITS, ids=[text for *_, text in MISFITS])
-def test_what_does_not_fit_is_refused_by_its_place_and_nothing_is_written(path, kind, value, error, text):
-    with Queue(path, type=kind) as queue:
+def test_what_does_not_fit_is_refused_by_its_place_and_nothing_is_written(open_queue, kind, value, error, text):
+    with open_queue(type=kind) as queue:
         for attempt in (
             lambda: queue.enqueue(value),
             lambda: queue.enqueue_many([value]),
@@ -181,8 +181,8 @@ def test_what_does_not_fit_is_refused_by_its_place_and_nothing_is_written(path, 
         assert queue.schedules() == []
 
 
-def test_all_or_nothing_holds_for_typed_items_too(path):
-    with Queue(path, type=Page) as queue:
+def test_all_or_nothing_holds_for_typed_items_too(open_queue):
+    with open_queue(type=Page) as queue:
         with pytest.raises(TypeError, match="content is a str"):
             queue.enqueue_many([Page(1), NewItem(Page(2)), "three"])
         assert queue.pending() == 0
@@ -190,10 +190,10 @@ def test_all_or_nothing_holds_for_typed_items_too(path):
         assert [item.content for item in queue.claim_many(2)] == [Page(2), Page(1)]
 
 
-def test_content_that_contains_itself_is_refused(path):
+def test_content_that_contains_itself_is_refused(open_queue):
     doc = Doc("loop")
     doc.parent = doc
-    with Queue(path, type=Doc) as queue, pytest.raises(ValueError, match="contains itself"):
+    with open_queue(type=Doc) as queue, pytest.raises(ValueError, match="contains itself"):
         queue.enqueue(doc)
 
 
@@ -230,41 +230,41 @@ class Nowhere(TypedDict):
     ids=str,
 )
 @pytest.mark.parametrize("make", [Queue, AsyncQueue])
-def test_a_type_that_is_not_known_is_refused_before_the_file_is_touched(path, engine, make, kind, text):
+def test_a_type_that_is_not_known_is_refused_before_the_file_is_touched(address, engine, make, kind, text):
     with pytest.raises(TypeError) as raised:
-        make(path, type=kind)
+        make(address, type=kind)
     assert text in str(raised.value)
     assert not engine.exists()
 
 
-def test_a_type_may_be_given_in_brackets(path):
-    with Queue[Page](path) as queue, Queue[Page](path, type=Page) as same, Queue[Any](path) as plain:
+def test_a_type_may_be_given_in_brackets(address):
+    with Queue[Page](address) as queue, Queue[Page](address, type=Page) as same, Queue[Any](address) as plain:
         assert (queue.type, same.type, plain.type) == (Page, Page, None)
         queue.enqueue(Page(1))
         assert plain.get(1).content == {"number": 1, "text": ""}
     with pytest.raises(TypeError, match="cannot be opened with"):
-        Queue[Page](path, type=Doc)
+        Queue[Page](address, type=Doc)
 
 
-def test_a_subclass_may_say_the_type_in_brackets(path):
+def test_a_subclass_may_say_the_type_in_brackets(address):
     class Pages(Queue[Page]):
         pass
 
     class Special(Pages):
         pass
 
-    with Special(path) as queue:
+    with Special(address) as queue:
         assert queue.type is Page
         assert type(queue) is Special
     with pytest.raises(TypeError, match="content is a str"):
-        asyncio.run(first_enqueue(path))
+        asyncio.run(first_enqueue(address))
 
 
-async def first_enqueue(path):
+async def first_enqueue(address):
     class Pages(AsyncQueue[Page]):
         pass
 
-    async with Pages(path) as queue:
+    async with Pages(address) as queue:
         await queue.enqueue("text")
 
 
@@ -273,13 +273,13 @@ def test_items_are_subscriptable():
     assert NewItem[Page].__args__ == (Page,)
 
 
-def test_a_typed_queue_pickles_with_its_type(path):
-    with Queue(path, "pages", type=Page) as queue, pickle.loads(pickle.dumps(queue)) as other:
+def test_a_typed_queue_pickles_with_its_type(open_queue):
+    with open_queue("pages", type=Page) as queue, pickle.loads(pickle.dumps(queue)) as other:
         assert (other.name, other.type) == ("pages", Page)
 
 
-def test_schedules_enqueue_typed_content(path, clock):
-    with Queue(path, type=Page) as queue:
+def test_schedules_enqueue_typed_content(open_queue, clock):
+    with open_queue(type=Page) as queue:
         queue.schedule("pages", Page(1), every=60)
         clock.advance(60)
         assert queue.claim().content == Page(1)
@@ -289,15 +289,15 @@ def test_schedules_enqueue_typed_content(path, clock):
 
 
 @pytest.fixture
-def pages(path):
-    with Queue(path, type=Page) as queue:
+def pages(open_queue):
+    with open_queue(type=Page) as queue:
         yield queue
 
 
 @pytest.fixture
-def mixed(path, pages):
+def mixed(open_queue, pages):
     """Good and bad content, in turn; the good is numbered."""
-    with Queue(path) as plain:
+    with open_queue() as plain:
         for number in range(1, 4):
             plain.enqueue_many([{"text": f"bad {number}"}, {"number": number}])
         plain.enqueue("raw text")
@@ -329,10 +329,10 @@ def test_the_failure_is_counted_and_kept_with_the_content_as_it_was(mixed):
     assert [attempt.ending for attempt in mixed.history(1)] == ["failed"]
 
 
-def test_a_claim_that_waits_goes_on_waiting_after_one_that_does_not_fit(pages, path):
+def test_a_claim_that_waits_goes_on_waiting_after_one_that_does_not_fit(pages, open_queue):
     found = []
     waiting = threading.Thread(target=lambda: found.append(pages.claim(wait=60)))
-    with Queue(path) as plain:
+    with open_queue() as plain:
         waiting.start()
         bad = plain.enqueue("bad")
         assert plain.wait(bad, timeout=60).status == "failed"
@@ -351,8 +351,8 @@ def test_an_empty_batch_means_that_nothing_is_due(mixed):
     assert [item.content for item in mixed.claim_many(1)] == [Page(1)]
 
 
-def test_with_a_policy_it_is_tried_again_for_code_that_knows_better(path, clock):
-    with Queue(path, type=Page, retry=Retry(max=3, base=10, jitter=0)) as queue, Queue(path) as plain:
+def test_with_a_policy_it_is_tried_again_for_code_that_knows_better(open_queue, clock):
+    with open_queue(type=Page, retry=Retry(max=3, base=10, jitter=0)) as queue, open_queue() as plain:
         plain.enqueue({"text": "older"})
         assert queue.claim() is None
         assert (queue.get(1).status, queue.get(1).retries) == ("pending", 1)
@@ -372,22 +372,22 @@ def test_looking_shows_what_fits_in_its_type_and_the_rest_as_it_is_stored(mixed)
     ]
 
 
-def test_what_a_dataclass_says_against_its_values_is_told(path):
-    with Queue(path, type=list[Positive]) as queue, Queue(path) as plain:
+def test_what_a_dataclass_says_against_its_values_is_told(open_queue):
+    with open_queue(type=list[Positive]) as queue, open_queue() as plain:
         plain.enqueue([{"number": 1}, {"number": 0}])
         assert queue.claim() is None
         assert "content[1] is refused by Positive: ValueError: must be positive" in queue.get(1).error
 
 
-def test_keys_that_the_type_does_not_have_are_passed_over(path):
-    with Queue(path) as plain, Queue(path, type=Page) as pages, Queue(path, type=Letter) as letters:
+def test_keys_that_the_type_does_not_have_are_passed_over(open_queue):
+    with open_queue() as plain, open_queue(type=Page) as pages, open_queue(type=Letter) as letters:
         plain.enqueue_many([{"number": 1, "new": True}, {"to": "you", "new": True}])
         assert pages.claim().content == Page(1)
         assert letters.claim().content == {"to": "you"}
 
 
-def test_a_group_is_handed_out_up_to_the_first_that_does_not_fit(pages, path):
-    with Queue(path) as plain:
+def test_a_group_is_handed_out_up_to_the_first_that_does_not_fit(pages, open_queue):
+    with open_queue() as plain:
         for content in ({"number": 1}, {"number": 2}, "bad", {"number": 3}):
             plain.enqueue(content, group="g")
     batch = pages.claim_group()
@@ -399,8 +399,8 @@ def test_a_group_is_handed_out_up_to_the_first_that_does_not_fit(pages, path):
     assert (last.content, last.retries) == (Page(3), 0)
 
 
-def test_a_group_whose_first_does_not_fit_goes_on_with_the_rest(pages, path):
-    with Queue(path) as plain:
+def test_a_group_whose_first_does_not_fit_goes_on_with_the_rest(pages, open_queue):
+    with open_queue() as plain:
         for content in ("bad", "worse", {"number": 1}):
             plain.enqueue(content, group="g")
     assert [item.content for item in pages.claim_group()] == [Page(1)]
@@ -438,8 +438,8 @@ def test_work_goes_on_after_what_does_not_fit(mixed):
     assert seen == [Page(1), Page(2), Page(3)]
 
 
-def test_a_drain_of_whole_groups_keeps_their_order(pages, path):
-    with Queue(path) as plain:
+def test_a_drain_of_whole_groups_keeps_their_order(pages, open_queue):
+    with open_queue() as plain:
         for content in ("bad", {"number": 1}, {"number": 2}, "bad", {"number": 3}):
             plain.enqueue(content, group="g")
         plain.enqueue({"number": 9})
@@ -463,9 +463,9 @@ def test_with_item_has_typed_content(mixed):
     assert mixed.wait(item.id).content == Page(1)
 
 
-def test_asyncio_has_typed_content_and_goes_on_after_what_does_not_fit(mixed, path):
+def test_asyncio_has_typed_content_and_goes_on_after_what_does_not_fit(mixed, address):
     async def main():
-        async with AsyncQueue[Page](path) as queue:
+        async with AsyncQueue[Page](address) as queue:
             with pytest.raises(TypeError, match="content is a str"):
                 await queue.enqueue("bad")
             async for item in queue:
@@ -489,7 +489,7 @@ def test_asyncio_has_typed_content_and_goes_on_after_what_does_not_fit(mixed, pa
     assert errors(mixed) == ALL_BAD
 
 
-def test_what_only_stops_the_program_gives_everything_back(path):
+def test_what_only_stops_the_program_gives_everything_back(open_queue):
     class Shape:
         def __init__(self):
             self.left = 2
@@ -500,12 +500,12 @@ def test_what_only_stops_the_program_gives_everything_back(path):
                 raise KeyboardInterrupt
             return raw
 
-    with Queue(path) as queue:
+    with open_queue() as queue:
         queue.enqueue_many(["a", "b", "c"])
         queue._take_shape(Shape())
         with pytest.raises(KeyboardInterrupt):
             queue.claim_many(3)
-    with Queue(path) as queue:
+    with open_queue() as queue:
         assert [(item.status, item.retries) for item in queue.items()] == [("pending", 0)] * 3
 
 
@@ -561,49 +561,49 @@ def asking(item: Item[Note]):
 """
 
 
-def test_a_spawned_worker_knows_the_type(path, tmp_path, monkeypatch):
+def test_a_spawned_worker_knows_the_type(open_queue, tmp_path, monkeypatch):
     (tmp_path / "typed_notes.py").write_text(HANDLERS, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "typed_notes", raising=False)
     import typed_notes
 
-    with Queue(path, type=typed_notes.Note) as queue:
+    with open_queue(type=typed_notes.Note) as queue:
         qid = queue.enqueue(typed_notes.Note("x"))
         assert queue.spawn_worker("typed_notes:plain", linger=0)
         assert queue.wait(qid, timeout=60).result == "Note"
-    with Queue(path, "other", type=list[typed_notes.Note]) as queue:
+    with open_queue("other", type=list[typed_notes.Note]) as queue:
         with pytest.raises(ValueError, match="cannot import the type"):
             queue.enqueue([typed_notes.Note("x")], spawn="typed_notes:plain")
         assert queue.pending() == 0
 
 
-def test_the_command_opens_the_queue_in_the_type_a_handler_asks_for(path, tmp_path):
+def test_the_command_opens_the_queue_in_the_type_a_handler_asks_for(open_queue, address, tmp_path):
     (tmp_path / "typed_notes.py").write_text(HANDLERS, encoding="utf-8")
-    with Queue(path) as queue:
+    with open_queue() as queue:
         queue.enqueue({"text": "x"})
-        command = [sys.executable, "-m", "membox_queue", "process", "typed_notes:asking", "--db", str(path)]
+        command = [sys.executable, "-m", "membox_queue", "process", "typed_notes:asking", "--db", str(address)]
         subprocess.run(command, check=True, cwd=tmp_path, capture_output=True)
         assert queue.get(1).result == "Note"
 
 
-def test_a_type_inside_a_function_may_contain_itself(path):
+def test_a_type_inside_a_function_may_contain_itself(open_queue):
     @dataclass
     class Node:
         children: list[Node] = field(default_factory=list)
         one: Node | None = None
 
     tree = Node([Node(), Node([Node()])], Node())
-    with Queue(path, type=Node) as queue, Queue(path) as plain:
+    with open_queue(type=Node) as queue, open_queue() as plain:
         assert queue.get(queue.enqueue(tree)).content == tree
         plain.enqueue({"children": [{"children": [{"one": 3}]}]})
         assert queue.claim_many(5)[0].content == tree
         assert "content.children[0].children[0].one is an int, not a Node | None" in queue.get(2).error
 
 
-def test_final_says_nothing_about_a_value(path):
+def test_final_says_nothing_about_a_value(open_queue):
     @dataclass
     class Fixed:
         number: Final[int] = 3
 
-    with Queue(path, type=Fixed) as queue:
+    with open_queue(type=Fixed) as queue:
         assert queue.get(queue.enqueue(Fixed())).content == Fixed()

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from membox_queue import Queue, QueueClosedError
+from membox_queue import QueueClosedError
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ with Queue(sys.argv[1]) as queue:
 """
 
 
-def test_an_item_that_ends_in_another_process_ends_the_wait(queue, waiting, path, start):
-    worker = start(HANDLE_ONE, path)
+def test_an_item_that_ends_in_another_process_ends_the_wait(queue, waiting, address, start):
+    worker = start(HANDLE_ONE, address)
     assert worker.stdout.readline() == "ready\n"
     future = waiting(queue.enqueue(21))
     assert worker.communicate("\n", timeout=30)[0] == "1\n"
@@ -101,8 +101,8 @@ def test_an_item_that_is_not_there_is_an_error(queue):
         queue.wait(7, timeout=30)
 
 
-def test_an_item_of_another_queue_is_not_there(queue, path):
-    with Queue(path, "mail") as mail:
+def test_an_item_of_another_queue_is_not_there(queue, open_queue):
+    with open_queue("mail") as mail:
         qid = mail.enqueue("x")
         with pytest.raises(ValueError, match=f"no item {qid}"):
             queue.wait(qid, timeout=30)
@@ -129,9 +129,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_a_last_attempt_whose_worker_was_killed_ends_for_one_who_waits(queue, path, start):
+def test_a_last_attempt_whose_worker_was_killed_ends_for_one_who_waits(queue, address, start):
     qid = queue.enqueue("x", max_retries=1)
-    start(CLAIM_AND_DIE, path).wait(30)
+    start(CLAIM_AND_DIE, address).wait(30)
     assert (queue.counts()["processing"], queue.stats()["stuck"]) == (1, [qid])
     item = queue.wait(qid, timeout=30)
     assert (item.status, item.retries) == ("failed", 1)
@@ -139,10 +139,10 @@ def test_a_last_attempt_whose_worker_was_killed_ends_for_one_who_waits(queue, pa
     assert queue.stats()["stuck"] == []
 
 
-def test_a_worker_that_is_killed_while_one_waits_ends_the_wait(queue, path, start, waiting):
+def test_a_worker_that_is_killed_while_one_waits_ends_the_wait(queue, address, start, waiting):
     qid = queue.enqueue("x", max_retries=1)
     future = waiting(qid)
-    start(CLAIM_AND_DIE, path).wait(30)
+    start(CLAIM_AND_DIE, address).wait(30)
     assert future.result(30).status == "failed"
 
 
@@ -154,9 +154,9 @@ def test_a_last_attempt_whose_lease_ran_out_ends_for_one_who_waits(queue, clock)
     assert not queue.mark_done(held)
 
 
-def test_an_attempt_that_was_lost_is_not_the_end_while_retries_are_left(queue, path, start):
+def test_an_attempt_that_was_lost_is_not_the_end_while_retries_are_left(queue, address, start):
     qid = queue.enqueue("x")
-    start(CLAIM_AND_DIE, path).wait(30)
+    start(CLAIM_AND_DIE, address).wait(30)
     with pytest.raises(TimeoutError):
         queue.wait(qid, timeout=0)
     assert (queue.get(qid).status, queue.get(qid).retries) == ("pending", 1)

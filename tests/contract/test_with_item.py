@@ -1,11 +1,10 @@
 """with item: left normally it is done, left by an exception it is failed."""
 
 import asyncio
-import os
 from datetime import timedelta
 
 import pytest
-from membox_queue import GiveUp, Queue, RetryLater, StaleClaimError
+from membox_queue import GiveUp, RetryLater, StaleClaimError
 
 
 @pytest.fixture
@@ -135,8 +134,8 @@ def test_a_deleted_item_is_lost(queue, item):
     assert item.lost
 
 
-def test_the_claim_is_renewed_for_as_long_as_the_block_runs(path, clock, until):
-    with Queue(path, lease=0.3) as queue:
+def test_the_claim_is_renewed_for_as_long_as_the_block_runs(open_queue, clock, until):
+    with open_queue(lease=0.3) as queue:
         queue.enqueue("x")
         with queue.claim() as item:
             for _ in range(4):
@@ -145,13 +144,6 @@ def test_the_claim_is_renewed_for_as_long_as_the_block_runs(path, clock, until):
                 assert queue.claim() is None
             assert not item.lost
         assert (queue.get(item.id).status, queue.get(item.id).attempt) == ("done", 1)
-
-
-def test_after_the_block_nothing_holds_the_file_any_more(queue, item, path):
-    with item:
-        pass
-    queue.close()
-    assert os.listdir(path.parent) == [path.name]
 
 
 def test_an_item_that_was_only_read_cannot_be_worked_on(queue, item):

@@ -36,9 +36,9 @@ def test_work_handles_what_is_there_and_what_comes_until_it_is_stopped(queue, wo
     assert queue.get(3).attempt == 0
 
 
-def test_work_takes_no_worker_lease_and_any_number_may_work(queue, path, background, until):
+def test_work_takes_no_worker_lease_and_any_number_may_work(queue, open_queue, background, until):
     both = threading.Barrier(3)
-    with Queue(path) as other:
+    with open_queue() as other:
         queue.enqueue_many(["a", "b"])
         futures = [background(one.work, lambda item: both.wait(30) and None) for one in (queue, other)]
         assert not queue.worker_is_alive()
@@ -195,8 +195,8 @@ class TestBatches:
         report = queue.drain(lambda items: together.wait(10) and None, batch="group", concurrency=2)
         assert report == DrainReport(done=4)
 
-    def test_every_item_of_a_long_batch_is_kept_alive(self, path, clock, until):
-        with Queue(path, lease=0.3) as short:
+    def test_every_item_of_a_long_batch_is_kept_alive(self, open_queue, clock, until):
+        with open_queue(lease=0.3) as short:
 
             def handler(items):
                 for _ in range(3):
@@ -291,10 +291,10 @@ def test_a_failure_that_somebody_is_told_of_is_no_warning(queue, caplog, told):
     assert "LookupError" in caplog.text
 
 
-def test_without_exclusive_two_may_drain_together(queue, path, background):
+def test_without_exclusive_two_may_drain_together(queue, open_queue, background):
     together = threading.Barrier(2)
     queue.enqueue_many(["a", "b"])
-    with Queue(path) as other:
+    with open_queue() as other:
         futures = [
             background(one.drain, lambda item: together.wait(10) and None, exclusive=False) for one in (queue, other)
         ]
@@ -302,9 +302,9 @@ def test_without_exclusive_two_may_drain_together(queue, path, background):
         assert not queue.worker_is_alive()
 
 
-def test_without_exclusive_a_held_lease_does_not_refuse_a_drain(queue, path):
+def test_without_exclusive_a_held_lease_does_not_refuse_a_drain(queue, open_queue):
     queue.enqueue("x")
-    with Queue(path) as other:
+    with open_queue() as other:
         assert other.acquire_worker_lease()
         assert queue.drain(nothing, exclusive=False) == DrainReport(done=1)
         assert other.refresh_worker_lease()
@@ -422,8 +422,8 @@ def test_a_terminal_that_is_gone_does_not_end_the_work(queue, monkeypatch):
 
 
 @pytest.mark.parametrize("max_runtime", [0.05, timedelta(milliseconds=50)])
-def test_a_handler_that_runs_longer_than_max_runtime_loses_its_item_when_the_lease_ends(path, until, max_runtime):
-    with Queue(path, lease=0.3) as queue:
+def test_a_handler_that_runs_longer_than_max_runtime_loses_its_item_when_the_lease_ends(open_queue, until, max_runtime):
+    with open_queue(lease=0.3) as queue:
         queue.enqueue("x")
         successors = []
 
@@ -441,22 +441,22 @@ def test_max_runtime_does_not_end_a_handler_that_is_within_its_lease(queue):
     assert queue.drain(lambda item: time.sleep(0.05), max_runtime=0.01) == DrainReport(done=1)
 
 
-def test_a_drain_that_cannot_bring_failed_items_back_leaves_no_lease_behind(path):
+def test_a_drain_that_cannot_bring_failed_items_back_leaves_no_lease_behind(address):
     class Broken(Queue):
         def retry_failed(self, *arguments, **options):
             raise QueueBusyError("somebody else writes")
 
-    with Broken(path) as queue:
+    with Broken(address) as queue:
         queue.enqueue("x")
         with pytest.raises(QueueBusyError):
             queue.drain(nothing, retry_failed=True)
         assert not queue.worker_is_alive()
 
 
-def test_retention_is_looked_after_while_a_loop_has_nothing_to_do(path, background, clock, monkeypatch, until):
+def test_retention_is_looked_after_while_a_loop_has_nothing_to_do(open_queue, background, clock, monkeypatch, until):
     monkeypatch.setattr(drain, "TEND_EVERY", 0.0)
     monkeypatch.setattr(drain, "SLICE", 0.02)
-    with Queue(path, keep_for=60) as queue:
+    with open_queue(keep_for=60) as queue:
         queue.enqueue("x")
         future = background(queue.work, nothing)
         until(lambda: queue.counts()["done"] == 1)
@@ -531,16 +531,16 @@ def test_a_handler_that_goes_on_after_the_grace_learns_that_its_claim_is_gone(qu
 
 class TestWorker:
     @pytest.fixture
-    def queues(self, path):
-        with Queue(path, "ingest") as ingest, Queue(path, "emails") as emails, Queue(path, "other") as other:
+    def queues(self, open_queue):
+        with open_queue("ingest") as ingest, open_queue("emails") as emails, open_queue("other") as other:
             yield ingest, emails, other
 
     @pytest.fixture
-    def worker(self, path):
+    def worker(self, address):
         made = []
 
         def worker(handlers, **options):
-            made.append(Worker(path, handlers, **options))
+            made.append(Worker(address, handlers, **options))
             return made[-1]
 
         yield worker
@@ -773,8 +773,8 @@ class TestWorker:
         finally:
             free.set()
 
-    def test_it_serves_for_as_long_as_a_block_runs(self, path, queues):
-        with Worker(path, {"ingest": nothing}) as one:
+    def test_it_serves_for_as_long_as_a_block_runs(self, address, queues):
+        with Worker(address, {"ingest": nothing}) as one:
             assert queues[0].wait(queues[0].enqueue("x"), 30).status == "done"
         assert one.stop() is None
 
@@ -797,14 +797,14 @@ class TestWorker:
         ("handlers", "options", "wrong"),
         [({}, {}, ValueError), ({"a": nothing}, {"b": {}}, ValueError), ({"a": "name"}, {}, TypeError)],
     )
-    def test_a_worker_that_makes_no_sense_is_refused(self, path, handlers, options, wrong):
+    def test_a_worker_that_makes_no_sense_is_refused(self, address, handlers, options, wrong):
         with pytest.raises(wrong):
-            Worker(path, handlers, options=options).run()
+            Worker(address, handlers, options=options).run()
 
     @pytest.mark.parametrize("plan", [{"exclusive": True}, {"patience": 3}])
-    def test_what_it_does_not_take_is_refused_by_name(self, path, plan):
+    def test_what_it_does_not_take_is_refused_by_name(self, address, plan):
         with pytest.raises(TypeError, match=next(iter(plan))):
-            Worker(path, {"a": nothing}, **plan)
+            Worker(address, {"a": nothing}, **plan)
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])

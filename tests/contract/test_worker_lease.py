@@ -3,12 +3,11 @@
 from datetime import timedelta
 
 import pytest
-from membox_queue import Queue
 
 
 @pytest.fixture
-def other(path):
-    with Queue(path) as other:
+def other(open_queue):
+    with open_queue() as other:
         yield other
 
 
@@ -19,8 +18,8 @@ def test_a_live_lease_is_refused_to_everybody_its_holder_too(queue, other):
     assert other.worker_is_alive()
 
 
-def test_every_queue_name_has_a_lease_of_its_own(queue, path):
-    with Queue(path, "mail") as mail:
+def test_every_queue_name_has_a_lease_of_its_own(queue, open_queue):
+    with open_queue("mail") as mail:
         assert queue.acquire_worker_lease()
         assert not mail.worker_is_alive()
         assert mail.acquire_worker_lease()

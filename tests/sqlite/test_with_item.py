@@ -1,5 +1,7 @@
 """A failure that the file refuses to record."""
 
+import os
+
 import pytest
 from membox_queue import Queue
 
@@ -33,3 +35,10 @@ def test_an_exception_whose_attributes_raise_is_a_failure_and_goes_on_its_way(pa
         sql(path, f"CREATE TRIGGER refuse_failures {refuse_failures}")
         # That it could not be recorded does not replace it either.
         assert left_by(queue.claim(), hostile) is hostile
+
+
+def test_after_the_block_nothing_holds_the_file_any_more(queue, item, address):
+    with item:
+        pass
+    queue.close()
+    assert os.listdir(address.parent) == [address.name]
