@@ -12,6 +12,7 @@ from datetime import timedelta
 import pytest
 from in_asyncio import nothing
 from membox_queue import AsyncItem, AsyncQueue, DrainReport, Item, Queue, QueueBusyError
+from programs import PROGRAMS
 
 asked_by = contextvars.ContextVar("asked_by", default="nobody")
 
@@ -92,40 +93,13 @@ def test_event_loops_of_several_threads_share_one_object(open_async_queue, queue
 
 
 def test_an_object_that_was_used_before_a_fork_serves_the_child_too(address, queue, start):
-    program = """
-import asyncio, os, signal, sys
-from membox_queue import AsyncQueue
-queue = AsyncQueue(sys.argv[1])
-asyncio.run(queue.enqueue("parent"))
-child = os.fork()
-if child == 0:
-    signal.alarm(20)
-    asyncio.run(queue.enqueue("child"))
-    asyncio.run(queue.close())
-    os._exit(0)
-print(os.waitpid(child, 0)[1])
-asyncio.run(queue.enqueue("parent"))
-"""
+    program = PROGRAMS / "fork_after_use.py"
     assert start(program, address).communicate(timeout=30)[0] == "0\n"
     assert [item.content for item in queue.items()] == ["parent", "child", "parent"]
 
 
 def test_a_child_forked_just_after_a_loop_was_left_does_not_wait_for_its_parents_threads(address, queue, start):
-    program = """
-import asyncio, os, signal, sys, threading
-from membox_queue import AsyncQueue
-queue = AsyncQueue(sys.argv[1])
-async def main():
-    async for item in queue:
-        break
-    return os.fork()
-child = asyncio.run(main())
-if child == 0:
-    signal.alarm(20)
-    asyncio.run(queue.enqueue("child"))
-    os._exit(0)
-print(os.waitpid(child, 0)[1])
-"""
+    program = PROGRAMS / "fork_after_a_loop.py"
     queue.enqueue("x")
     assert start(program, address).communicate(timeout=30)[0] == "0\n"
     assert queue.counts()["pending"] == 2
@@ -190,22 +164,7 @@ def test_a_queue_that_is_closed_under_its_loop_gives_back_what_that_holds(open_a
 
 @pytest.mark.parametrize("how", ["stopped", "closed"])
 def test_a_queue_whose_loop_runs_in_no_event_loop_any_more_is_closed_all_the_same(address, queue, start, how):
-    program = """
-import asyncio, os, sys
-from membox_queue import AsyncQueue
-queue = AsyncQueue(sys.argv[1])
-events = asyncio.new_event_loop()
-async def handler(item):
-    events.stop()
-    await asyncio.Event().wait()
-working = events.create_task(queue.work(handler))
-events.run_forever()
-if sys.argv[2] == "closed":
-    events.close()
-asyncio.run(asyncio.wait_for(queue.close(), 20))
-print("closed", flush=True)
-os._exit(0)
-"""
+    program = PROGRAMS / "close_after_the_event_loop.py"
     queue.enqueue("x")
     assert start(program, address, how).communicate(timeout=30)[0] == "closed\n"
     assert (queue.get(1).status, queue.get(1).retries, queue.get(1).error) == ("pending", 0, None)

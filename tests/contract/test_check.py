@@ -2,12 +2,7 @@
 
 import os
 
-DIE_WITH_AN_ITEM = """
-import os, signal, sys
-from membox_queue import Queue
-Queue(sys.argv[1]).claim()
-os.kill(os.getpid(), signal.SIGKILL)
-"""
+from programs import PROGRAMS
 
 
 def test_space_that_removed_rows_left_is_told(queue):
@@ -29,7 +24,7 @@ def test_a_claim_whose_lease_ran_out_is_stuck_until_somebody_claims(queue, clock
 
 def test_a_claim_of_a_process_that_was_killed_is_stuck_at_once(queue, address, start):
     queue.enqueue("x")
-    start(DIE_WITH_AN_ITEM, address).wait()
+    start(PROGRAMS / "die_with_an_item.py", address).wait()
     assert queue.check()["stuck"] == [1]
     assert queue.claim().attempt == 2
     assert queue.check()["stuck"] == []

@@ -16,6 +16,7 @@ from membox_queue import (
     Retry,
     SettingsConflictError,
 )
+from programs import PROGRAMS
 
 DEFAULTS = {
     "lease": 60.0,
@@ -47,14 +48,6 @@ OTHERS = {
     "group_limit": 4,
 }
 
-CONFIGURE = """
-import json, sys
-from membox_queue import Queue
-queue = Queue(sys.argv[1])
-queue.configure(**json.loads(sys.argv[2]))
-queue.close()
-"""
-
 
 def settings(queue):
     return {name: value for name, value in queue.options.items() if name in DEFAULTS}
@@ -65,7 +58,7 @@ def elsewhere(address, start):
     """Configure the queue in another process."""
 
     def configure(**settings):
-        process = start(CONFIGURE, address, json.dumps(settings))
+        process = start(PROGRAMS / "configure.py", address, json.dumps(settings))
         process.communicate(timeout=30)
         assert process.returncode == 0
 

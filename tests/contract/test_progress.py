@@ -2,6 +2,7 @@
 
 import pytest
 from membox_queue import RetryLater
+from programs import PROGRAMS
 
 
 @pytest.fixture
@@ -33,17 +34,9 @@ def test_what_a_handler_says_is_seen_by_others_while_it_works(queue, open_queue)
     assert seen == [(0.4, "embedding")]
 
 
-READ = """
-import sys
-from membox_queue import Queue
-item = Queue(sys.argv[1]).get(1)
-print(item.progress, item.progress_note)
-"""
-
-
 def test_another_process_sees_it(item, address, start):
     item.set_progress(0.25, "reading")
-    assert start(READ, address).communicate(timeout=30)[0] == "0.25 reading\n"
+    assert start(PROGRAMS / "read_progress.py", address).communicate(timeout=30)[0] == "0.25 reading\n"
 
 
 @pytest.mark.parametrize("fraction", [0, 0.0, 1, 1.0, True])

@@ -8,18 +8,7 @@ from datetime import timedelta
 
 import pytest
 from membox_queue import DrainReport, NewItem, Rate
-
-CLAIM_ALL = """
-import sys
-from membox_queue import Queue, Rate, _native
-path, ms, count = sys.argv[1:]
-_native.set_clock(int(ms))
-queue = Queue(path, rate=Rate(int(count), per=60))
-print("ready", flush=True)
-input()
-while item := queue.claim():
-    print(item.id, flush=True)
-"""
+from programs import PROGRAMS
 
 
 def fill(queue, *groups):
@@ -153,7 +142,7 @@ def test_each_queue_of_a_file_counts_for_itself(open_queue):
 def test_many_processes_together_keep_the_rate(open_queue, address, start, clock):
     with open_queue() as queue:
         queue.enqueue_many(range(100))
-        processes = [start(CLAIM_ALL, address, clock.ms, 25) for _ in range(4)]
+        processes = [start(PROGRAMS / "claim_within_a_rate.py", address, clock.ms, 25) for _ in range(4)]
         for process in processes:
             assert process.stdout.readline() == "ready\n"
         for process in processes:

@@ -9,19 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from membox_queue import BY_CONTENT, DrainReport, PayloadTooLargeError, QueueClosedError
-
-CLAIM_AT = """
-import sys
-from membox_queue import Queue, _native
-queue = Queue(sys.argv[1], durability="normal")
-print("ready", flush=True)
-for line in sys.stdin:
-    _native.set_clock(int(line))
-    count = 0
-    while item := queue.claim():
-        count += queue.mark_done(item)
-    print(count, flush=True)
-"""
+from programs import PROGRAMS
 
 
 def moment(text):
@@ -342,7 +330,7 @@ def test_a_drain_that_lingers_waits_for_the_next_tick(queue):
 def test_a_tick_is_enqueued_once_with_many_processes(queue, address, start, clock):
     for number in range(3):
         queue.schedule(f"s{number}", number, every=60)
-    processes = [start(CLAIM_AT, address) for _ in range(4)]
+    processes = [start(PROGRAMS / "claim_at_each_moment.py", address) for _ in range(4)]
     for process in processes:
         assert process.stdout.readline() == "ready\n"
     for tick in range(1, 21):

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -13,48 +14,12 @@ from pathlib import Path
 import pytest
 from membox_queue import NewItem, Rate, Retry
 from membox_queue.worker import LOG_BYTES
-
-HANDLERS = """
-import os, sys, time
-from pathlib import Path
-from membox_queue import RetryLater
-
-def fast(item):
-    return None
-
-def where(item):
-    print("to the log", item.content, flush=True)
-    return {"pid": os.getpid(), "parent": os.getppid(), "session": os.getsid(0), "worker": item.worker,
-            "lease": (item.lease_until - item.started_at).total_seconds(), "stdin": sys.stdin.read()}
-
-def gated(item):
-    while not Path(item.content).exists():
-        time.sleep(0.005)
-    return os.getpid()
-
-def later(item):
-    if item.attempt == 1:
-        raise RetryLater(0.3)
-    return os.getpid()
-
-def failing(item):
-    raise LookupError(item.content)
-
-def surroundings(item):
-    return {"path": sys.path, "handed on": os.environ["PYTHONPATH"].split(os.pathsep)}
-
-number = 5
-
-class Box:
-    @staticmethod
-    def handler(item):
-        return "boxed"
-"""
+from programs import PROGRAMS
 
 
 @pytest.fixture(autouse=True)
 def handlers(tmp_path, monkeypatch):
-    (tmp_path / "spawned_handlers.py").write_text(HANDLERS)
+    shutil.copy(PROGRAMS / "spawned_handlers.py", tmp_path / "spawned_handlers.py")
     monkeypatch.syspath_prepend(tmp_path)
     yield
     sys.modules.pop("spawned_handlers", None)
@@ -141,23 +106,10 @@ def test_a_worker_that_never_arrives_is_replaced_after_a_while(queue, clock):
     assert result(queue, 1)["pid"]
 
 
-SLOW_IMPORT = """
-import os, time
-from pathlib import Path
-here = Path(__file__).parent
-(here / "importing").write_text(str(os.getpid()))
-while not (here / "gate").exists():
-    time.sleep(0.005)
-
-def handler(item):
-    return os.getpid()
-"""
-
-
 def test_a_worker_that_takes_long_to_import_its_handler_keeps_others_away_while_it_lives(
     queue, tmp_path, clock, until, gone
 ):
-    (tmp_path / "slow_to_import.py").write_text(SLOW_IMPORT)
+    shutil.copy(PROGRAMS / "slow_to_import.py", tmp_path / "slow_to_import.py")
     importing = tmp_path / "importing"
     qid = queue.enqueue("x")
 
@@ -359,20 +311,7 @@ def test_who_gives_no_name_is_told_which_to_give(queue, handler, advice):
 
 
 def test_a_type_of_the_program_that_runs_is_told_to_move(address, start):
-    program = """
-import sys
-from dataclasses import dataclass
-from membox_queue import Queue
-
-@dataclass
-class Doc:
-    text: str
-
-try:
-    Queue(sys.argv[1], type=Doc).enqueue(Doc("x"), spawn="json:loads")
-except ValueError as error:
-    print(error)
-"""
+    program = PROGRAMS / "spawn_with_a_type_of_main.py"
     said, _ = start(program, address).communicate(timeout=30)
     assert "the type Doc is defined in the program that runs" in said
     assert "move it into a module" in said
@@ -413,20 +352,9 @@ def test_options_that_make_no_sense_are_refused_at_once(queue, log, options):
     assert not log.exists()
 
 
-RACE = """
-import sys
-from membox_queue import Queue
-queue = Queue(sys.argv[1], durability="normal")
-for number in range(int(sys.argv[2])):
-    # A worker that is just leaving must see it, or another must come.
-    queue.wait(queue.enqueue(number, spawn="spawned_handlers:fast"), timeout=60)
-print("all handled")
-"""
-
-
 def race(queue, address, tmp_path, start, gone, processes, rounds):
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    racers = [start(RACE, address, rounds, env=environment) for _ in range(processes)]
+    racers = [start(PROGRAMS / "enqueue_and_spawn.py", address, rounds, env=environment) for _ in range(processes)]
     assert [racer.communicate(timeout=3600)[0] for racer in racers] == ["all handled\n"] * processes
     assert queue.counts()["done"] == processes * rounds
     assert {item.attempt for item in queue.items(limit=processes * rounds)} == {1}

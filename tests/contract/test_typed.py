@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ from uuid import UUID
 
 import pytest
 from membox_queue import AsyncQueue, ContentError, DrainReport, Item, NewItem, Queue, Retry
+from programs import PROGRAMS
 from typed_documents import NOW, Color, Doc, Page
 
 
@@ -509,60 +511,12 @@ def test_what_only_stops_the_program_gives_everything_back(open_queue):
         assert [(item.status, item.retries) for item in queue.items()] == [("pending", 0)] * 3
 
 
-WITHOUT_LIBRARIES = """
-import sys
-from dataclasses import dataclass
-from typing import TypedDict
-
-class Blocked:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("pydantic", "msgspec", "typing_extensions"):
-            raise ImportError(name)
-
-sys.meta_path.insert(0, Blocked())
-from membox_queue import Queue
-
-with Queue(":memory:") as queue:
-    queue.enqueue("x")
-    assert queue.claim().content == "x"
-assert not {"membox_queue.typed", "membox_queue.codecs", "membox_queue.handler"} & set(sys.modules)
-
-@dataclass
-class Page:
-    number: int
-
-class Letter(TypedDict):
-    to: str
-
-for kind, value in ((Page, Page(1)), (Letter, {"to": "you"})):
-    with Queue(":memory:", type=kind) as queue:
-        queue.enqueue(value)
-        assert queue.claim().content == value
-"""
-
-
-def test_no_library_is_needed_and_nothing_is_imported_for_a_plain_queue():
-    subprocess.run([sys.executable, "-c", WITHOUT_LIBRARIES], check=True)
-
-
-HANDLERS = """
-from dataclasses import dataclass
-from membox_queue import Item
-
-@dataclass
-class Note:
-    text: str
-
-def plain(item):
-    return type(item.content).__name__
-
-def asking(item: Item[Note]):
-    return type(item.content).__name__
-"""
+def test_no_library_is_needed_and_nothing_is_imported_for_a_plain_queue(address):
+    subprocess.run([sys.executable, PROGRAMS / "typed_without_libraries.py", address], check=True)
 
 
 def test_a_spawned_worker_knows_the_type(open_queue, tmp_path, monkeypatch):
-    (tmp_path / "typed_notes.py").write_text(HANDLERS, encoding="utf-8")
+    shutil.copy(PROGRAMS / "typed_notes.py", tmp_path / "typed_notes.py")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "typed_notes", raising=False)
     import typed_notes
@@ -578,7 +532,7 @@ def test_a_spawned_worker_knows_the_type(open_queue, tmp_path, monkeypatch):
 
 
 def test_the_command_opens_the_queue_in_the_type_a_handler_asks_for(open_queue, address, tmp_path):
-    (tmp_path / "typed_notes.py").write_text(HANDLERS, encoding="utf-8")
+    shutil.copy(PROGRAMS / "typed_notes.py", tmp_path / "typed_notes.py")
     with open_queue() as queue:
         queue.enqueue({"text": "x"})
         command = [sys.executable, "-m", "membox_queue", "process", "typed_notes:asking", "--db", str(address)]

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from membox_queue import QueueClosedError
+from programs import PROGRAMS
 
 
 @pytest.fixture
@@ -60,18 +61,8 @@ def test_several_may_wait_for_the_same_item_and_for_others(queue, waiting):
     assert futures[2].result(30).error == "no"
 
 
-HANDLE_ONE = """
-import sys
-from membox_queue import Queue
-with Queue(sys.argv[1]) as queue:
-    print("ready", flush=True)
-    input()
-    print(queue.drain(lambda item: item.content * 2).done)
-"""
-
-
 def test_an_item_that_ends_in_another_process_ends_the_wait(queue, waiting, address, start):
-    worker = start(HANDLE_ONE, address)
+    worker = start(PROGRAMS / "handle_one.py", address)
     assert worker.stdout.readline() == "ready\n"
     future = waiting(queue.enqueue(21))
     assert worker.communicate("\n", timeout=30)[0] == "1\n"
@@ -121,17 +112,9 @@ def test_wrong_arguments_are_refused(queue, qid, timeout):
         queue.wait(qid, timeout)
 
 
-CLAIM_AND_DIE = """
-import os, signal, sys
-from membox_queue import Queue
-Queue(sys.argv[1]).claim()
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
 def test_a_last_attempt_whose_worker_was_killed_ends_for_one_who_waits(queue, address, start):
     qid = queue.enqueue("x", max_retries=1)
-    start(CLAIM_AND_DIE, address).wait(30)
+    start(PROGRAMS / "die_with_an_item.py", address).wait(30)
     assert (queue.counts()["processing"], queue.stats()["stuck"]) == (1, [qid])
     item = queue.wait(qid, timeout=30)
     assert (item.status, item.retries) == ("failed", 1)
@@ -142,7 +125,7 @@ def test_a_last_attempt_whose_worker_was_killed_ends_for_one_who_waits(queue, ad
 def test_a_worker_that_is_killed_while_one_waits_ends_the_wait(queue, address, start, waiting):
     qid = queue.enqueue("x", max_retries=1)
     future = waiting(qid)
-    start(CLAIM_AND_DIE, address).wait(30)
+    start(PROGRAMS / "die_with_an_item.py", address).wait(30)
     assert future.result(30).status == "failed"
 
 
@@ -156,7 +139,7 @@ def test_a_last_attempt_whose_lease_ran_out_ends_for_one_who_waits(queue, clock)
 
 def test_an_attempt_that_was_lost_is_not_the_end_while_retries_are_left(queue, address, start):
     qid = queue.enqueue("x")
-    start(CLAIM_AND_DIE, address).wait(30)
+    start(PROGRAMS / "die_with_an_item.py", address).wait(30)
     with pytest.raises(TimeoutError):
         queue.wait(qid, timeout=0)
     assert (queue.get(qid).status, queue.get(qid).retries) == ("pending", 1)

@@ -8,45 +8,9 @@ import time
 
 import pytest
 from membox_queue import NewItem, Queue
-
-WRITE_ON = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
-connection.execute("CREATE TABLE pairs (a INTEGER, b INTEGER)")
-print("writing", flush=True)
-number = 0
-while True:
-    number += 1
-    connection.execute("BEGIN IMMEDIATE")
-    connection.execute("INSERT INTO pairs VALUES (?, 0)", (number,))
-    connection.execute("UPDATE pairs SET b = a WHERE a = ?", (number,))
-    connection.execute("COMMIT")
-"""
+from programs import PROGRAMS
 
 # Stops in the middle of the copying: a signal is looked at between two of its steps.
-STOP_HALF_WAY = """
-import glob, os, signal, sys
-from membox_queue import Queue
-
-partial = lambda: set(glob.glob(sys.argv[2] + ".*partial"))
-others, has_stopped = partial(), False
-
-def stop_half_way(*_):
-    global has_stopped
-    if partial() - others and not has_stopped:
-        has_stopped = True
-        os.write(1, b"half\\n")
-        os.read(0, 1)
-
-queue = Queue(sys.argv[1])
-signal.signal(signal.SIGALRM, stop_half_way)
-signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
-try:
-    queue.backup(sys.argv[2])
-    print("whole", flush=True)
-except FileExistsError as error:
-    print("refused:", error, flush=True)
-"""
 
 
 @pytest.fixture
@@ -55,7 +19,7 @@ def half(queue, path, tmp_path, start):
     queue.enqueue_many("x" * 1_000_000 for _ in range(40))
 
     def half():
-        backup = start(STOP_HALF_WAY, path, tmp_path / "copy.db")
+        backup = start(PROGRAMS / "stop_a_backup_half_way.py", path, tmp_path / "copy.db")
         assert backup.stdout.readline() == "half\n"
         return backup
 
@@ -98,7 +62,7 @@ def test_a_copied_claim_has_nobody_behind_it_and_comes_back_in_the_copy(queue, t
 def test_the_copy_is_of_one_moment_while_another_process_writes(queue, path, tmp_path, start, sql):
     # More than is copied at a stretch.
     queue.enqueue_many("x" * 10_000 for _ in range(1000))
-    writer = start(WRITE_ON, path)
+    writer = start(PROGRAMS / "write_on.py", path)
     assert writer.stdout.readline() == "writing\n"
     for number in range(3):
         queue.backup(tmp_path / f"{number}.db")

@@ -11,6 +11,7 @@ from membox_queue import (
     QueueBusyError,
     StorageError,
 )
+from programs import PROGRAMS
 
 
 def test_errors_as_they_are_raised_pickle_too(tmp_path):
@@ -21,17 +22,6 @@ def test_errors_as_they_are_raised_pickle_too(tmp_path):
             Queue(path)
         error = pickle.loads(pickle.dumps(raised.value))
         assert (type(error), str(error)) == (type(raised.value), str(raised.value))
-
-
-HOLD = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-for statement in sys.argv[2:]:
-    cursor = connection.execute(statement)
-    row = cursor.fetchone()
-print("held", flush=True)
-input()
-"""
 
 
 READ = ["SELECT * FROM notes"]
@@ -56,7 +46,7 @@ def test_an_open_that_waited_in_vain_says_for_what(path, start, mode, held, says
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA journal_mode = {mode}")
         connection.executescript("CREATE TABLE notes (text); INSERT INTO notes VALUES ('a'), ('b')")
-    holder = start(HOLD, path, *held)
+    holder = start(PROGRAMS / "run_statements_and_hold.py", path, *held)
     assert holder.stdout.readline() == "held\n"
     if (mode, held) == ("WAL", READ):
         with Queue(path, busy_timeout=0.1) as queue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 
 import pytest
 from membox_queue import Queue
+from programs import PROGRAMS
 
 NOW = datetime(2026, 11, 16, 10, 30, tzinfo=UTC)
 
@@ -48,20 +50,9 @@ def test_options_may_name_the_connection_of_the_caller(queue, send, path):
     assert [to for to, _, _ in queue.sent] == ["first", "own"]
 
 
-MODULE = """
-from membox_queue import Queue
-
-queue = Queue("own.db")
-
-@queue.handler(name="emails")
-def send(to: str) -> str:
-    return to.upper()
-"""
-
-
 @pytest.mark.parametrize("name", ["queue", "send"])
 def test_the_command_serves_a_handler_where_it_was_registered(tmp_path, name):
-    (tmp_path / "registered_app.py").write_text(MODULE, encoding="utf-8")
+    shutil.copy(PROGRAMS / "registered_app.py", tmp_path / "registered_app.py")
     with Queue(tmp_path / "own.db", "emails") as queue:
         queue.enqueue({"to": "ann"})
         command = [sys.executable, "-m", "membox_queue", "process", f"registered_app:{name}"]
@@ -74,22 +65,9 @@ def test_the_command_serves_a_handler_where_it_was_registered(tmp_path, name):
         assert queue.get(1).result == "BEN"
 
 
-AWAITED = """
-from membox_queue import AsyncQueue, Item
-
-queue = AsyncQueue("own.db", "emails")
-
-@queue.handler
-async def send(to: str) -> str:
-    return to.upper()
-
-def odd(item: Item[complex]): ...
-"""
-
-
 @pytest.mark.parametrize("name", ["queue", "send"])
 def test_the_command_awaits_a_registered_coroutine_function(tmp_path, name):
-    (tmp_path / "awaited_app.py").write_text(AWAITED, encoding="utf-8")
+    shutil.copy(PROGRAMS / "awaited_app.py", tmp_path / "awaited_app.py")
     with Queue(tmp_path / "own.db", "emails") as queue:
         queue.enqueue({"to": "ann"})
         command = [sys.executable, "-m", "membox_queue", "process", f"awaited_app:{name}"]
@@ -98,7 +76,7 @@ def test_the_command_awaits_a_registered_coroutine_function(tmp_path, name):
 
 
 def test_the_command_says_what_it_cannot_serve(tmp_path):
-    (tmp_path / "awaited_app.py").write_text(AWAITED, encoding="utf-8")
+    shutil.copy(PROGRAMS / "awaited_app.py", tmp_path / "awaited_app.py")
     command = [sys.executable, "-m", "membox_queue", "process", "awaited_app:odd", "--db", "x.db"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert ended.returncode == 1
@@ -108,7 +86,7 @@ def test_the_command_says_what_it_cannot_serve(tmp_path):
 
 def test_a_registered_handler_can_be_spawned_itself(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "spawned_app.py").write_text(MODULE, encoding="utf-8")
+    shutil.copy(PROGRAMS / "registered_app.py", tmp_path / "spawned_app.py")
     monkeypatch.syspath_prepend(tmp_path)
     import spawned_app
 

@@ -27,6 +27,7 @@ from membox_queue import (
     StaleClaimError,
     StorageError,
 )
+from programs import PROGRAMS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -406,23 +407,10 @@ def test_a_handler_that_only_pretends_to_run_fails_its_item(queue) -> None:
     assert queue.drain(generator).failed == 2
 
 
-WAITING = """
-import sqlite3, sys
-from membox_queue import Queue
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-queue = Queue(sys.argv[1], busy_timeout=60)
-connection.execute("BEGIN IMMEDIATE")
-try:
-    print("waiting", flush=True)
-    queue.enqueue("x")
-except KeyboardInterrupt:
-    connection.execute("ROLLBACK")
-    print("interrupted", queue.pending(), flush=True)
-"""
-
-
 def test_control_c_ends_a_wait_for_the_lock(path) -> None:
-    with subprocess.Popen([sys.executable, "-c", WAITING, str(path)], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, PROGRAMS / "wait_for_the_lock.py", str(path)], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "waiting\n"
         process.send_signal(signal.SIGINT)
@@ -430,78 +418,17 @@ def test_control_c_ends_a_wait_for_the_lock(path) -> None:
     assert out == "interrupted 0\n"
 
 
-FIRST_OPEN = """
-import os, sys, threading
-from membox_queue import Queue
-thread = threading.Thread(target=lambda: Queue(sys.argv[1]).enqueue("x"))
-thread.start()
-pid = os.fork()
-if pid == 0:
-    Queue(sys.argv[1]).enqueue("y")
-    os._exit(0)
-thread.join()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-"""
-
-
 def test_a_fork_during_the_first_open_of_a_process_leaves_a_working_child(tmp_path) -> None:
     for number in range(15):
-        command = [sys.executable, "-c", FIRST_OPEN, str(tmp_path / f"{number}.db")]
+        command = [sys.executable, PROGRAMS / "fork_during_the_first_open.py", str(tmp_path / f"{number}.db")]
         assert subprocess.run(command, timeout=30).returncode == 0
 
 
 def test_a_process_that_may_open_no_more_files_is_told_so(path, queue, start) -> None:
-    program = """
-import os, resource, sys
-from membox_queue import Queue, StorageError
-resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60))
-opened = []
-try:
-    while True:
-        opened.append(os.open("/dev/null", os.O_RDONLY))
-except OSError:
-    pass
-try:
-    Queue(sys.argv[1])
-except StorageError as error:
-    print(error)
-for _ in range(10):
-    os.close(opened.pop())
-print(Queue(sys.argv[1]).enqueue("x"))
-"""
+    program = PROGRAMS / "run_out_of_descriptors.py"
     told, enqueued = start(program, path).communicate(timeout=30)[0].splitlines()
     assert "ulimit -n" in told
     assert enqueued == "1"
-
-
-HOLD_A_READ = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN")
-print(connection.execute("SELECT count(*) FROM ingest_queue").fetchone()[0], flush=True)
-input()
-"""
-
-MEET_A_LIMIT = """
-import os, resource, sqlite3, sys
-from membox_queue import Queue, StorageError
-path, is_reading, verb = sys.argv[1:]
-queue = Queue(path, busy_timeout=0.5)
-reader = sqlite3.connect(path, isolation_level=None)
-if is_reading == "here":
-    reader.execute("BEGIN")
-    reader.execute("SELECT count(*) FROM ingest_queue").fetchone()
-queue.enqueue("second")
-limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path + "-wal") + 5_000, limits[1]))
-try:
-    queue.enqueue("x" * 100_000)
-except StorageError as error:
-    print("refused:", "disk I/O error" in str(error), flush=True)
-resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-print(getattr(queue, verb)(*(["third"] if verb == "enqueue" else [])), flush=True)
-print(queue.enqueue("last"), queue.counts()["pending"], flush=True)
-"""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of a file's size is asked for with Linux's signal")
@@ -513,39 +440,15 @@ def test_the_call_after_an_io_error_works_although_another_connection_reads(
     with Queue(path) as queue:
         queue.enqueue("first")
     if reading == "elsewhere":
-        reader = start(HOLD_A_READ, path)
+        reader = start(PROGRAMS / "hold_a_read.py", path)
         assert reader.stdout.readline() == "1\n"
-    told = start(MEET_A_LIMIT, path, reading, verb).communicate(timeout=60)[0]
+    told = start(PROGRAMS / "meet_a_size_limit.py", path, reading, verb).communicate(timeout=60)[0]
     assert told == "refused: True\n" + answers
     assert sql(path, "PRAGMA integrity_check") == [["ok"]]
 
 
-CLOSE_EVERYTHING = """
-import os, sys
-from membox_queue import Queue, StorageError
-queue = Queue(sys.argv[1])
-queue.enqueue("first")
-queue.counts()
-os.closerange(3, 256)
-own = [open(f"{sys.argv[1]}.{number}", "w+b", buffering=0) for number in range(40)]
-for file in own:
-    file.write(b"dear")
-told = []
-for _ in range(3):
-    try:
-        told.append(queue.enqueue("after"))
-    except StorageError:
-        told.append("refused")
-print(told[0], all(os.pread(file.fileno(), 100_000, 0) == b"dear" for file in own), flush=True)
-queue.close()
-print(sum(answer != "refused" for answer in told), flush=True)
-for file in own:
-    file.write(b"!")
-"""
-
-
 def test_a_queue_whose_descriptors_the_program_closed_writes_to_no_file_of_the_programs(path, start) -> None:
-    process = start(CLOSE_EVERYTHING, path)
+    process = start(PROGRAMS / "close_every_descriptor.py", path)
     refused, acknowledged = process.communicate(timeout=60)[0].splitlines()
     assert (refused, process.returncode) == ("refused True", 0)
     with Queue(path) as queue:

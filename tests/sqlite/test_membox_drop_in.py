@@ -3,12 +3,12 @@
 import inspect
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
-import textwrap
 import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -24,6 +24,7 @@ from membox_queue.membox import (
     drain_queue,
     spawn_worker,
 )
+from programs import PROGRAMS
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -769,31 +770,9 @@ def test_what_else_the_queue_offers_goes_on_working_beside_it(store):
 # Other processes.
 
 
-WORKER = """
-import sys, time
-from membox_queue.membox import QueueOps, drain_queue
-
-class Store(QueueOps):
-    def __init__(self, path):
-        self.db_path = path
-
-class Agent:
-    def __init__(self, path):
-        self.store = Store(path)
-
-    def ingest_content(self, content, **more):
-        print("begun", content, flush=True)
-        if content == "hang":
-            time.sleep(600)
-        return []
-
-print("ended", drain_queue(Agent(sys.argv[1])), flush=True)
-"""
-
-
 def test_a_killed_worker_is_replaced_at_once_and_its_item_counted_as_lost(store, start):
     store.enqueue_ingest("hang")
-    worker = start(WORKER, store.db_path)
+    worker = start(PROGRAMS / "membox_worker.py", store.db_path)
     assert worker.stdout.readline() == "begun hang\n"
     assert store.worker_is_alive()
     assert drain_queue(Agent(store)) == {"done": 0, "failed": 0, "retried": 0}
@@ -807,7 +786,7 @@ def test_a_killed_worker_is_replaced_at_once_and_its_item_counted_as_lost(store,
 def test_a_document_that_kills_its_workers_ends_as_failed(store, start):
     store.enqueue_ingest("hang")
     for _ in range(3):
-        worker = start(WORKER, store.db_path)
+        worker = start(PROGRAMS / "membox_worker.py", store.db_path)
         assert worker.stdout.readline() == "begun hang\n"
         worker.kill()
         worker.wait()
@@ -817,7 +796,7 @@ def test_a_document_that_kills_its_workers_ends_as_failed(store, start):
 
 def test_what_a_killed_worker_held_is_judged_by_what_others_have_configured_since(store, start):
     store.enqueue_ingest("hang")
-    worker = start(WORKER, store.db_path)
+    worker = start(PROGRAMS / "membox_worker.py", store.db_path)
     assert worker.stdout.readline() == "begun hang\n"
     with Queue(store.db_path) as other:
         other.configure(max_retries=1)
@@ -829,7 +808,7 @@ def test_what_a_killed_worker_held_is_judged_by_what_others_have_configured_sinc
 
 def test_ctrl_c_ends_a_worker_that_is_handling_an_item(store, start):
     store.enqueue_ingest("hang")
-    worker = start(WORKER, store.db_path)
+    worker = start(PROGRAMS / "membox_worker.py", store.db_path)
     assert worker.stdout.readline() == "begun hang\n"
     worker.send_signal(signal.SIGINT)
     assert worker.wait(60) != 0
@@ -841,7 +820,9 @@ def test_a_worker_is_spawned_once_as_membox_process(store, tmp_path, until, monk
     package = tmp_path / "site" / "membox"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    (package / "cli.py").write_text(WORKER.replace("sys.argv[1]", "sys.argv[sys.argv.index('--db') + 1]"))
+    (package / "cli.py").write_text(
+        (PROGRAMS / "membox_worker.py").read_text().replace("sys.argv[1]", "sys.argv[sys.argv.index('--db') + 1]")
+    )
     monkeypatch.setenv("PYTHONPATH", str(package.parent))
     store.enqueue_ingest("a")
     assert spawn_worker(store.db_path) is True
@@ -853,7 +834,7 @@ def test_a_worker_is_spawned_once_as_membox_process(store, tmp_path, until, monk
 
 def test_spawners_at_the_same_moment_start_one_worker(store, tmp_path, until):
     program = tmp_path / "worker.py"
-    program.write_text(textwrap.dedent(WORKER))
+    shutil.copy(PROGRAMS / "membox_worker.py", program)
     store.enqueue_ingest("hang")
     started = tmp_path / "started"
     command = ["/bin/sh", "-c", f"echo $$ >> {started}; exec sleep 60"]

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from membox_queue import CorruptDatabaseError, DrainReport, Queue, QueueError, SchemaVersionError, StorageError
+from programs import PROGRAMS
 
 COLUMNS = "id, content, project, source_path, doc_date, status, retries, error, enqueued_at, started_at, finished_at"
 
@@ -280,21 +281,8 @@ def test_a_meta_without_a_unique_key_holds_one_lease(path, sql):
         assert sql(path, "SELECT count(*) FROM meta WHERE key = 'worker_lease'") == [[1]]
 
 
-OPEN_ON_DEMAND = """
-import sys
-from membox_queue import Queue
-print("ready", flush=True)
-for line in sys.stdin:
-    try:
-        with Queue(line.rstrip()) as queue:
-            print(queue.enqueue("x"), flush=True)
-    except Exception as error:
-        print(repr(error), flush=True)
-"""
-
-
 def test_processes_that_open_the_same_new_file_at_the_same_moment_all_succeed(tmp_path, start):
-    processes = [start(OPEN_ON_DEMAND) for _ in range(3)]
+    processes = [start(PROGRAMS / "open_on_demand.py") for _ in range(3)]
     assert {process.stdout.readline() for process in processes} == {"ready\n"}
     for number in range(30):
         path = tmp_path / f"{number}.db"

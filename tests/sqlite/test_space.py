@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from membox_queue import Queue
+from programs import PROGRAMS
 
 MIB = 1024 * 1024
 DOCUMENT = "x" * 10_000
@@ -12,19 +13,6 @@ DOCUMENT = "x" * 10_000
 LOG_KEPT = 16 * MIB
 # What is kept free for the next documents, beside a fifth of the file.
 FREE_KEPT = MIB
-
-HOLD_A_READ = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-count = lambda: connection.execute("SELECT count(*) FROM ingest_queue").fetchone()[0]
-connection.execute("BEGIN")
-print(count(), flush=True)
-input()
-print(count(), flush=True)
-connection.execute("COMMIT")
-print(count(), flush=True)
-input()
-"""
 
 
 def log_size(path):
@@ -44,7 +32,7 @@ def reader(path, start):
 
     class Reader:
         def __init__(self):
-            self.process = start(HOLD_A_READ, path)
+            self.process = start(PROGRAMS / "hold_reads.py", path)
             self.seen = int(self.process.stdout.readline())
 
         def end(self):
@@ -194,14 +182,6 @@ def test_compact_beside_a_reader_disturbs_nobody_and_works_once_it_is_gone(path,
         assert (path.stat().st_size < FREE_KEPT, log_size(path)) == (True, 0)
 
 
-COMPACT = """
-import sys
-from membox_queue import Queue
-with Queue(sys.argv[1], durability="normal", busy_timeout=60) as queue:
-    queue.compact()
-"""
-
-
 @pytest.mark.parametrize("where", ["this process", "another process"])
 def test_compact_that_waits_for_a_reader_lets_others_write(path, reader, start, sql, until, where):
     with (
@@ -213,7 +193,7 @@ def test_compact_that_waits_for_a_reader_lets_others_write(path, reader, start, 
         # Some free pages are kept; compact leaves none.
         assert sql(path, "PRAGMA freelist_count") != [[0]]
         long_reader = reader()
-        compact = other.compact if where == "this process" else start(COMPACT, path).wait
+        compact = other.compact if where == "this process" else start(PROGRAMS / "compact.py", path).wait
         compacting = threading.Thread(target=compact)
         compacting.start()
         until(lambda: sql(path, "PRAGMA freelist_count") == [[0]])

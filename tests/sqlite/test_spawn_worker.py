@@ -1,27 +1,17 @@
 """Spawned workers and their file: removed, in memory, in the caller's transaction."""
 
+import shutil
 import sqlite3
 import threading
 
 import pytest
 from membox_queue import Queue
-
-SLOW_IMPORT = """
-import os, time
-from pathlib import Path
-here = Path(__file__).parent
-(here / "importing").write_text(str(os.getpid()))
-while not (here / "gate").exists():
-    time.sleep(0.005)
-
-def handler(item):
-    return os.getpid()
-"""
+from programs import PROGRAMS
 
 
 @pytest.fixture(autouse=True)
 def handlers(tmp_path, monkeypatch):
-    (tmp_path / "slow_to_import.py").write_text(SLOW_IMPORT)
+    shutil.copy(PROGRAMS / "slow_to_import.py", tmp_path / "slow_to_import.py")
     monkeypatch.syspath_prepend(tmp_path)
 
 

@@ -9,22 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
+from programs import PROGRAMS
 
-LOOK = """
-import json, sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], timeout=30)
-count = lambda table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-try:
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    print(json.dumps({
-        "items": count("ingest_queue"),
-        "notes": count("notes") if "notes" in tables else 0,
-        "integrity": connection.execute("PRAGMA integrity_check(1)").fetchone()[0],
-    }))
-except sqlite3.DatabaseError as error:
-    print(json.dumps({"items": 0, "notes": 0, "integrity": str(error)}))
-"""
+HERE = Path(__file__).parent
 
 
 @dataclass
@@ -50,6 +37,8 @@ def run(program: str, name: str, path: Path, *options: str) -> Left:
 
 
 def look(path: Path) -> dict[str, Any]:
-    ended = subprocess.run([sys.executable, "-c", LOOK, str(path)], capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        [sys.executable, PROGRAMS / "look_at_a_file.py", str(path)], capture_output=True, text=True, check=True
+    )
     found: dict[str, Any] = json.loads(ended.stdout)
     return found

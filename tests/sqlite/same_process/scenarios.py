@@ -15,22 +15,13 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import apsw
 from membox_queue import Queue, QueueBusyError, _native
 
-STRANGER = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)
-connection.execute("SELECT count(*) FROM ingest_queue").fetchone()
-try:
-    connection.execute("BEGIN IMMEDIATE")
-    print("wrote")
-except sqlite3.OperationalError:
-    print("locked")
-connection.close()
-"""
+STRANGER = Path(__file__).parents[2] / "programs" / "stranger.py"
 
 
 class User:
@@ -178,7 +169,7 @@ def drain(path: str, copy: str, rounds: int) -> None:
 
 
 def stranger(path: str) -> str:
-    run = subprocess.run([sys.executable, "-c", STRANGER, path], capture_output=True, text=True, check=True)
+    run = subprocess.run([sys.executable, STRANGER, path], capture_output=True, text=True, check=True)
     return run.stdout.strip()
 
 
