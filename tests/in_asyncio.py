@@ -1,4 +1,4 @@
-"""What tests of asyncio share: an event loop for each test, and waiting inside it."""
+"""What tests of asyncio share: an event loop a test, waiting inside it, and exceptions that are hard to report."""
 
 import asyncio
 import functools
@@ -35,3 +35,17 @@ async def cancelled(task):
 
 async def nothing(item):
     """Handle an item by doing nothing."""
+
+
+class PanicException(BaseException):
+    """As native code raises it that panics: no `Exception`."""
+
+
+class HostileError(Exception):
+    """Every attribute that a report could ask for raises."""
+
+    def refuse(self, *_):
+        raise LookupError("no attribute for you")
+
+    __str__ = __repr__ = add_note = with_traceback = refuse
+    __class__ = __cause__ = __context__ = __traceback__ = __notes__ = property(refuse)

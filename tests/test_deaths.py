@@ -220,7 +220,9 @@ def test_the_claims_of_this_process_are_not_taken_before_their_lease_ends(path, 
 def test_a_process_that_opens_and_closes_many_queues_keeps_its_claims(queue, path, holder):
     queue.enqueue("x")
     worker = holder()
-    assert worker.asked("[Queue(address, 'q%d' % n).close() for n in range(20)] and queue.get(1).status") == "processing"
+    assert (
+        worker.asked("[Queue(address, 'q%d' % n).close() for n in range(20)] and queue.get(1).status") == "processing"
+    )
     assert queue.claim() is None
     assert worker.asked("queue.mark_done(item)") == "True"
 

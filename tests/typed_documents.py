@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Literal, Optional
+from typing import Literal, NotRequired, Optional, TypedDict
 
 NOW = datetime(2026, 11, 16, 10, 30, 15, 123456, UTC)
 
@@ -39,3 +39,18 @@ class Doc:
 
     def __post_init__(self) -> None:
         self.length = len(self.title)
+
+
+@dataclass(frozen=True, slots=True)
+class Positive:
+    number: int
+
+    def __post_init__(self) -> None:
+        if self.number <= 0:
+            raise ValueError("must be positive")
+
+
+class Letter(TypedDict):
+    to: str
+    at: NotRequired[datetime]
+    copies: NotRequired[list[str]]

@@ -4,10 +4,19 @@ import asyncio
 import contextlib
 import logging
 import sys
+import threading
 from datetime import timedelta
 
 import pytest
-from membox_queue import DrainReport, GiveUp, Retry, RetryLater
+from loops_in_threads import nothing
+from membox_queue import (
+    DrainReport,
+    GiveUp,
+    Queue,
+    QueueBusyError,
+    Retry,
+    RetryLater,
+)
 
 
 def raising(error):
@@ -402,3 +411,34 @@ def test_what_a_handler_asks_for_is_logged_without_a_traceback(queue, caplog):
     assert (later.getMessage(), later.exc_info) == ("item 1 put off: the model is busy", None)
     assert (never.getMessage(), never.exc_info) == ("item 2 given up: no text in it", None)
     assert because.exc_info[0] is ConnectionError
+
+
+def test_without_exclusive_two_may_drain_together(queue, open_queue, background):
+    together = threading.Barrier(2)
+    queue.enqueue_many(["a", "b"])
+    with open_queue() as other:
+        futures = [
+            background(one.drain, lambda item: together.wait(10) and None, exclusive=False) for one in (queue, other)
+        ]
+        assert [future.result(30) for future in futures] == [DrainReport(done=1)] * 2
+        assert not queue.worker_is_alive()
+
+
+def test_without_exclusive_a_held_lease_does_not_refuse_a_drain(queue, open_queue):
+    queue.enqueue("x")
+    with open_queue() as other:
+        assert other.acquire_worker_lease()
+        assert queue.drain(nothing, exclusive=False) == DrainReport(done=1)
+        assert other.refresh_worker_lease()
+
+
+def test_a_drain_that_cannot_bring_failed_items_back_leaves_no_lease_behind(address):
+    class Broken(Queue):
+        def retry_failed(self, *arguments, **options):
+            raise QueueBusyError("somebody else writes")
+
+    with Broken(address) as queue:
+        queue.enqueue("x")
+        with pytest.raises(QueueBusyError):
+            queue.drain(nothing, retry_failed=True)
+        assert not queue.worker_is_alive()
