@@ -248,7 +248,7 @@ def test_a_stopped_worker_is_bounded_by_its_lease_and_its_late_calls_are_refused
     assert queue.get(1).result == "mine"
 
 
-def test_a_stopped_worker_holds_the_worker_lease_until_it_ends_and_cannot_take_it_back(queue, holder, until):
+def test_a_stopped_worker_holds_its_lease_until_it_ends_and_cannot_take_it_back(queue, holder, until):
     worker = holder("lease", lease=0.5)
     os.kill(worker.process.pid, signal.SIGSTOP)
     assert queue.worker_is_alive()

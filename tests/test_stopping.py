@@ -280,9 +280,7 @@ def test_a_process_that_lives_on_when_its_interpreter_is_gone_does_not_crash(pat
 
 
 @pytest.mark.parametrize("kind", ["daemon", "thread"])
-def test_an_interpreter_that_exits_while_a_thread_waits_for_the_write_lock_does_not_crash(
-    path, queue, start, writer, kind
-):
+def test_an_interpreter_that_exits_while_a_thread_waits_to_write_does_not_crash(path, queue, start, writer, kind):
     process = start(PROGRAMS / "exit_behind_a_writer.py", path, kind, stderr=subprocess.PIPE)
     assert process.stdout.readline() == "open\n"
     let_go = writer()

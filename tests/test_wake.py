@@ -44,7 +44,7 @@ def waiter(path, queue, start):
 
 
 @pytest.mark.parametrize("how", ["claim", "work"])
-def test_a_wait_gets_what_another_process_enqueues_long_before_it_would_look_by_itself(queue, waiter, how):
+def test_a_wait_gets_what_another_process_enqueues_before_it_would_look_by_itself(queue, waiter, how):
     waiting = waiter(how)
     took = []
     for number in range(10):
@@ -296,7 +296,7 @@ def test_a_hundred_waits_at_once_share_one_watch_over_the_file(path, start):
 
 
 @pytest.mark.parametrize("what", ["instances", "watches"])
-def test_where_the_system_refuses_file_events_a_wait_looks_often_enough_and_does_not_spin(path, queue, sql, what):
+def test_without_file_events_a_wait_looks_often_enough_and_does_not_spin(path, queue, sql, what):
     program = PROGRAMS / "wait_without_file_events.py"
     own_limits = ["unshare", "--user", "--map-root-user"]
     try:

@@ -186,7 +186,7 @@ async def test_a_lost_claim_is_noticed_on_leaving(aqueue, queue, clock):
 
 
 @in_loop
-async def test_an_async_item_is_no_plain_context_manager_and_asks_nothing_in_the_event_loop(aqueue, queue):
+async def test_an_async_item_is_no_plain_context_manager_and_does_not_block_the_loop(aqueue, queue):
     queue.enqueue("x")
     item = await aqueue.claim()
     with pytest.raises(AttributeError, match="is_cancelled"):

@@ -98,7 +98,7 @@ def test_an_object_that_was_used_before_a_fork_serves_the_child_too(address, que
     assert [item.content for item in queue.items()] == ["parent", "child", "parent"]
 
 
-def test_a_child_forked_just_after_a_loop_was_left_does_not_wait_for_its_parents_threads(address, queue, start):
+def test_a_child_forked_after_a_loop_was_left_does_not_wait_for_its_parents_threads(address, queue, start):
     program = PROGRAMS / "fork_after_a_loop.py"
     queue.enqueue("x")
     assert start(program, address).communicate(timeout=30)[0] == "0\n"
@@ -187,7 +187,7 @@ def test_a_handler_may_close_its_queue(open_async_queue, queue):
 
 
 @pytest.mark.parametrize("kind", ["coroutine", "plain"])
-def test_a_handler_sees_the_context_variables_of_who_drains_and_not_those_of_other_items(open_async_queue, queue, kind):
+def test_a_handler_sees_the_context_variables_of_the_caller_and_of_no_other_item(open_async_queue, queue, kind):
     queue.enqueue_many(["a", "b"])
     seen = []
 

@@ -70,7 +70,7 @@ def test_what_the_handler_returns_is_the_result(queue):
 
 
 @pytest.mark.parametrize("result", [object(), b"bytes", float("nan"), {1: 2}, "\ud800", "r" * 200])
-def test_a_result_that_cannot_be_stored_is_left_out_with_a_warning_and_the_item_is_done(open_queue, caplog, result):
+def test_a_result_that_cannot_be_stored_is_left_out_and_the_item_is_done(open_queue, caplog, result):
     with open_queue(max_bytes=100) as queue:
         queue.enqueue_many(["a", "b"])
         assert queue.drain(lambda item: result).done == 2

@@ -176,7 +176,7 @@ def test_new_keys_are_readable_and_differ():
     assert new_key("a") != new_key("a")
 
 
-def test_an_item_that_was_cancelled_while_it_runs_does_not_swallow_the_next_one_of_its_key(queue):
+def test_an_item_cancelled_while_it_runs_does_not_swallow_the_next_one_of_its_key(queue):
     queue.enqueue("old", key="k")
     old = queue.claim()
     queue.cancel(old.id)

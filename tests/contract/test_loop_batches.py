@@ -56,7 +56,7 @@ class TestBatches:
         assert [item.result for item in queue.items()] == [None, 4, None, None]
         assert "item 1" in caplog.text
 
-    def test_a_failing_batch_fails_its_first_item_and_gives_the_later_ones_back_uncounted(self, queue):
+    def test_a_failing_batch_fails_its_first_item_and_releases_the_later_ones_uncounted(self, queue):
         def handler(items):
             raise LookupError(items[0].content)
 

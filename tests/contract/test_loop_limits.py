@@ -68,7 +68,7 @@ def test_a_lingering_drain_ends_when_it_is_stopped(queue, background, clock, unt
 
 
 @pytest.mark.parametrize("max_runtime", [0.05, timedelta(milliseconds=50)])
-def test_a_handler_that_runs_longer_than_max_runtime_loses_its_item_when_the_lease_ends(open_queue, until, max_runtime):
+def test_a_handler_beyond_max_runtime_loses_its_item_when_the_lease_ends(open_queue, until, max_runtime):
     with open_queue(lease=0.3) as queue:
         queue.enqueue("x")
         successors = []

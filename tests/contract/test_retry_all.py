@@ -14,7 +14,7 @@ def fail(queue, *, times=1, give_up=False, **options):
     return qid
 
 
-def test_dead_letters_and_what_was_given_up_come_back_with_a_fresh_allowance_in_their_old_place(queue):
+def test_dead_letters_come_back_with_a_fresh_allowance_in_their_old_place(queue):
     dead, given_up = fail(queue, times=3), fail(queue, give_up=True)
     last = queue.enqueue("behind them")
     assert queue.retry_failed() == 0
@@ -47,7 +47,7 @@ def test_they_may_be_put_off(queue, clock, delay):
     assert queue.claim().id == qid
 
 
-def test_a_key_that_is_in_use_again_stays_and_of_several_with_one_key_the_latest_comes_back(queue):
+def test_a_key_in_use_stays_and_of_several_with_one_key_the_latest_comes_back(queue):
     older, latest = (fail(queue, times=3, key="k") for _ in range(2))
     assert queue.retry_all() == 1
     assert [queue.get(qid).status for qid in (older, latest)] == ["failed", "pending"]

@@ -106,9 +106,7 @@ def test_a_worker_that_never_arrives_is_replaced_after_a_while(queue, clock):
     assert result(queue, 1)["pid"]
 
 
-def test_a_worker_that_takes_long_to_import_its_handler_keeps_others_away_while_it_lives(
-    queue, tmp_path, clock, until, gone
-):
+def test_a_worker_slow_to_import_its_handler_keeps_others_away_while_it_lives(queue, tmp_path, clock, until, gone):
     shutil.copy(PROGRAMS / "slow_to_import.py", tmp_path / "slow_to_import.py")
     importing = tmp_path / "importing"
     qid = queue.enqueue("x")

@@ -103,7 +103,7 @@ def test_a_path_that_could_not_be_opened_may_be_opened_later_in_another_event_lo
 
 
 @pytest.mark.parametrize("what", ["enqueue", "enqueue_many", "claim", "claim with wait", "purge", "lock"])
-def test_a_verb_that_waits_for_another_writer_is_cancelled_at_once_and_changes_nothing(path, queue, writer, what):
+def test_a_verb_that_waits_to_write_is_cancelled_at_once_and_changes_nothing(path, queue, writer, what):
     queue.enqueue("x")
 
     async def main():
@@ -150,7 +150,7 @@ def test_what_ends_a_claim_is_carried_out_although_it_is_cancelled(path, queue, 
     assert queue.get(1).status == "done"
 
 
-def test_a_relative_path_means_the_same_file_wherever_the_program_goes_before_the_first_await(tmp_path, monkeypatch):
+def test_a_relative_path_is_resolved_before_the_first_await(tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     (tmp_path / "here" / "link.db").symlink_to("memory.db")

@@ -35,7 +35,7 @@ REPLACEMENTS = {
 
 
 @pytest.mark.parametrize("statement", REPLACEMENTS.values(), ids=REPLACEMENTS)
-def test_a_running_head_that_is_replaced_lets_the_next_one_pass_and_is_counted_no_more(queue, path, sql, statement):
+def test_a_replaced_running_head_lets_the_next_one_pass_and_is_counted_no_more(queue, path, sql, statement):
     queue.enqueue_many([NewItem("one", group="a", key="k"), NewItem("two", group="a"), NewItem("last", priority=-1)])
     held = queue.claim()
     sql(path, statement)
@@ -45,7 +45,7 @@ def test_a_running_head_that_is_replaced_lets_the_next_one_pass_and_is_counted_n
     assert queue.history(1) == []
 
 
-def test_what_gives_way_to_an_ended_item_that_another_program_brings_back_is_counted_no_more(queue, path, sql):
+def test_what_gives_way_to_an_item_that_plain_sql_brings_back_is_counted_no_more(queue, path, sql):
     queue.enqueue("one", group="a", key="k")
     queue.mark_failed(queue.claim(), "no")
     queue.enqueue("two", group="b", key="k")

@@ -201,9 +201,7 @@ class Transaction:
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
-def test_a_handler_that_leaves_its_transaction_open_fails_its_item_and_the_loop_goes_on(
-    hasty, own, caplog, concurrency
-) -> None:
+def test_a_handler_that_leaves_its_transaction_open_fails_its_item(hasty, own, caplog, concurrency) -> None:
     hasty.enqueue_many(["x", "y"])
     transaction = Transaction(own)
     order = threading.Event()
@@ -230,7 +228,7 @@ def test_a_handler_that_leaves_its_transaction_open_fails_its_item_and_the_loop_
 
 
 @pytest.mark.parametrize("end", ["raises", "raises from", "exits", "leaves a cycle"])
-def test_a_connection_that_only_a_handler_knows_does_not_keep_the_loop_from_recording(path, hasty, end) -> None:
+def test_a_connection_of_a_handler_does_not_keep_the_loop_from_recording(path, hasty, end) -> None:
     hasty.enqueue_many(["x", "y"])
 
     def write(connection):
@@ -262,7 +260,7 @@ def test_a_connection_that_only_a_handler_knows_does_not_keep_the_loop_from_reco
     assert hasty.get(2).status == "done"
 
 
-def test_a_handler_that_raises_and_leaves_its_transaction_open_fails_with_what_it_raised(hasty, own) -> None:
+def test_a_handler_that_raises_with_its_transaction_open_fails_with_what_it_raised(hasty, own) -> None:
     hasty.enqueue_many(["x", "y"])
     transaction = Transaction(own)
 
@@ -288,7 +286,7 @@ def test_a_loop_that_cannot_record_is_stopped_all_the_same(hasty, own, concurren
     assert not hasty.worker_is_alive()
 
 
-def test_a_coroutine_that_leaves_its_transaction_open_fails_its_item_and_the_loop_goes_on(path, own) -> None:
+def test_a_coroutine_that_leaves_its_transaction_open_fails_its_item(path, own) -> None:
     transaction = Transaction(own)
 
     async def handler(item):
@@ -447,7 +445,7 @@ def test_the_call_after_an_io_error_works_although_another_connection_reads(
     assert sql(path, "PRAGMA integrity_check") == [["ok"]]
 
 
-def test_a_queue_whose_descriptors_the_program_closed_writes_to_no_file_of_the_programs(path, start) -> None:
+def test_a_queue_whose_descriptors_were_closed_writes_to_no_file_of_the_program(path, start) -> None:
     process = start(PROGRAMS / "close_every_descriptor.py", path)
     refused, acknowledged = process.communicate(timeout=60)[0].splitlines()
     assert (refused, process.returncode) == ("refused True", 0)

@@ -8,7 +8,7 @@ import pytest
 from membox_queue import Queue
 
 
-def test_an_item_that_was_cancelled_while_it_runs_does_not_swallow_the_next_one_of_its_key(queue, path):
+def test_an_item_cancelled_while_it_runs_does_not_swallow_the_next_one_of_its_key(queue, path):
     queue.enqueue("old", key="k")
     old = queue.claim()
     queue.cancel(old.id)

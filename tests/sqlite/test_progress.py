@@ -18,7 +18,7 @@ def shown(queue, qid=1):
     return item.progress, item.progress_note
 
 
-def test_it_does_not_wait_for_a_transaction_that_the_handler_has_open_and_is_seen_after_it(path, until):
+def test_it_does_not_wait_for_a_transaction_of_the_handler_and_is_seen_after_it(path, until):
     with Queue(path, busy_timeout=600) as queue, contextlib.closing(sqlite3.connect(path)) as own:
         own.execute("CREATE TABLE notes (text)")
         queue.enqueue("x")

@@ -117,7 +117,7 @@ def test_a_file_of_version_2_is_brought_up_with_its_rows(path):
     connection.close()
 
 
-def test_a_file_of_version_3_is_brought_up_and_what_replaced_rows_left_behind_is_put_right(path):
+def test_a_file_of_version_3_is_brought_up_and_what_replaced_rows_left_is_mended(path):
     with Queue(path) as queue:
         queue.enqueue_many([NewItem("a1", group="a"), NewItem("a2", group="a"), "free"])
         assert queue.claim().content == "a1"
@@ -138,7 +138,7 @@ def test_a_file_of_version_3_is_brought_up_and_what_replaced_rows_left_behind_is
         assert set(queue.queues()) == {"ingest", "emptied"}
 
 
-def test_a_file_of_version_4_is_brought_up_and_rows_with_a_status_that_is_none_are_told(path):
+def test_a_file_of_version_4_is_brought_up_and_rows_of_unknown_status_are_told(path):
     with Queue(path) as queue:
         queue.enqueue_many(["a", "b"])
     connection = sqlite3.connect(path)

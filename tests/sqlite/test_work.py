@@ -43,7 +43,7 @@ def test_a_store_that_is_busy_for_a_claim_is_tried_again_without_a_restart(
         assert ended(queue, future) == DrainReport(done=1, stopped=True)
 
 
-def test_a_store_that_is_busy_at_the_end_of_an_item_is_tried_again_and_nothing_runs_twice(path, writer):
+def test_a_store_busy_at_the_end_of_an_item_is_tried_again_and_nothing_runs_twice(path, writer):
     with Queue(path, busy_timeout=0.02) as queue:
         queue.enqueue_many(["x", "y"])
         writers = []
@@ -67,7 +67,7 @@ def hurry(monkeypatch):
     )
 
 
-def test_what_a_handler_did_is_recorded_however_long_another_process_holds_the_write_lock(path, writer, monkeypatch):
+def test_what_a_handler_did_is_recorded_however_long_the_write_lock_is_held(path, writer, monkeypatch):
     hurry(monkeypatch)
     with Queue(path, busy_timeout=0.01) as queue:
         queue.enqueue("x")
@@ -147,9 +147,7 @@ def test_a_loop_that_waits_for_its_turn_to_write_claims_nothing_once_it_was_stop
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
-def test_a_file_that_is_moved_away_is_noticed_while_idle_and_work_goes_on_when_it_is_back(
-    queue, path, working, until, concurrency
-):
+def test_work_notices_a_file_that_is_moved_away_and_goes_on_when_it_is_back(queue, path, working, until, concurrency):
     told = []
     future = working(nothing, concurrency=concurrency, on_error=lambda error, item, phase: told.append((error, phase)))
     queue.wait(queue.enqueue("before"), 30)
