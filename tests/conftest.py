@@ -1,14 +1,17 @@
-"""What the tests share: a path, an open queue, a clock that stands still, SQL and programs in other processes."""
+"""What the tests share: queues on the chosen engine, a clock that stands still, SQL and programs in other processes."""
 
-import json
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+from engines import ENGINES, run_sql
 from hypothesis import settings
-from membox_queue import Queue, _native
+from membox_queue import _native
+from programs import PROGRAMS
 
 settings.register_profile("suite", deadline=None, database=None, derandomize=True)
 settings.load_profile("suite")
@@ -16,23 +19,6 @@ settings.load_profile("suite")
 # A shell that runs the tests in the background lets them ignore Ctrl-C, and every program that they start with them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-RUN_SQL = """
-import json, sqlite3, sys
-path, statement, params = sys.argv[1:]
-connection = sqlite3.connect(path, isolation_level=None, timeout=30)
-connection.text_factory = lambda raw: raw.decode(errors="replace")
-print(json.dumps(connection.execute(statement, json.loads(params)).fetchall(), default=bytes.hex))
-connection.close()
-"""
-
-HOLD_THE_WRITE_LOCK = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN IMMEDIATE")
-print("held", flush=True)
-input()
-"""
 
 
 class Clock:
@@ -51,15 +37,57 @@ class Clock:
         return _native.clock()
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "memory.db"
+def pytest_addoption(parser):
+    parser.addoption("--engine", choices=ENGINES, default="sqlite", help="the engine that the tests run on")
 
 
 @pytest.fixture
-def queue(path):
-    with Queue(path) as queue:
-        yield queue
+def engine(request, tmp_path):
+    """The test's own database on the engine that `--engine` chose."""
+    return ENGINES[request.config.getoption("engine")](tmp_path)
+
+
+@pytest.fixture
+def address(engine):
+    """The address of the test's database, for programs in other processes and for `Queue` itself."""
+    return engine.address
+
+
+@pytest.fixture
+def path(address):
+    """The file of the test's database, for tests that are about SQLite."""
+    return address
+
+
+@pytest.fixture
+def open_queue(engine):
+    """Open a queue of the test's database by name and options; every one is closed at the end."""
+    opened = []
+
+    def open_queue(name="ingest", **options):
+        queue = engine.open(name, **options)
+        opened.append(queue)
+        return queue
+
+    yield open_queue
+    for queue in reversed(opened):
+        queue.close()
+
+
+@pytest.fixture
+def open_async_queue(engine):
+    """Make an AsyncQueue of the test's database; the test closes it, in its own event loop."""
+    return engine.open_async
+
+
+@pytest.fixture
+def aqueue(open_async_queue):
+    return open_async_queue()
+
+
+@pytest.fixture
+def queue(open_queue):
+    return open_queue()
 
 
 @pytest.fixture
@@ -69,22 +97,21 @@ def clock(fake_clock):
 
 @pytest.fixture(scope="session")
 def sql():
-    """Run one statement in another process and return its rows; this process may have the file open."""
-
-    def run(path, statement, *params):
-        command = [sys.executable, "-I", "-S", "-c", RUN_SQL, str(path), statement, json.dumps(params)]
-        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-
-    return run
+    """Run one statement of SQLite in another process and return its rows; this process may have the file open."""
+    return run_sql
 
 
 @pytest.fixture
 def start():
-    """Start a Python program with pipes for its input and output; none outlives the test."""
+    """Start a Python program with pipes for its input and output; none outlives the test.
+
+    The program is a file of `PROGRAMS`, or its source if it has a line or two.
+    """
     started = []
 
     def start(program, *arguments, **options):
-        command = [sys.executable, "-c", program, *map(str, arguments)]
+        named = [program] if isinstance(program, Path) else ["-c", program]
+        command = [sys.executable, *named, *map(str, arguments)]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
         started.append(process)
         return process
@@ -100,7 +127,7 @@ def writer(path, start):
     """Let another process hold the write lock of the file; returns what lets it go."""
 
     def writer():
-        process = start(HOLD_THE_WRITE_LOCK, path)
+        process = start(PROGRAMS / "hold_the_write_lock.py", path)
         assert process.stdout.readline() == "held\n"
         return lambda: process.communicate("\n", timeout=30)
 
@@ -119,3 +146,30 @@ def until():
         return answer
 
     return until
+
+
+@pytest.fixture
+def background(until):
+    """Run a call in a thread and return its future; what is left at the end is stopped."""
+    begun = []
+    with ThreadPoolExecutor(8) as pool:
+
+        def background(call, *arguments, **options):
+            future = pool.submit(call, *arguments, **options)
+            begun.append((call.__self__, future))
+            return future
+
+        yield background
+
+        def is_over(owner, future):
+            owner.stop()
+            return future.done()
+
+        for owner, future in begun:
+            until(lambda owner=owner, future=future: is_over(owner, future))
+
+
+@pytest.fixture
+def working(queue, background):
+    """Let the queue's `work` run in a thread."""
+    return lambda handler, **plan: background(queue.work, handler, **plan)

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import shutil
 import subprocess
 import venv
 from pathlib import Path
@@ -9,36 +10,12 @@ from pathlib import Path
 import membox_queue
 import pytest
 from cli.running import COMMAND, Terminal, environment
+from programs import PROGRAMS
 
 SENTENCE = (
     "membox-queue needs typer and rich: pip install 'membox-queue[cli]' "
     "(python -m membox_queue process HANDLER works without)\n"
 )
-
-HANDLERS = """
-import importlib.util, sys, time
-
-def installed(item):
-    return [name for name in ("typer", "rich", "pytest") if importlib.util.find_spec(name)]
-
-def strict(item):
-    if "bad" in item.content:
-        raise ValueError("not this one")
-
-def slow(item):
-    print("began", flush=True)
-    time.sleep(600)
-"""
-
-SPAWN = """
-import sys
-from membox_queue import Queue
-
-with Queue("memory.db") as queue:
-    id = queue.enqueue("x", spawn="bare_handlers:installed")
-    item = queue.wait(id, timeout=60)
-    print(item.status, item.result, sorted({"typer", "rich"} & sys.modules.keys()))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +30,8 @@ def python(tmp_path_factory):
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "bare_handlers.py").write_text(HANDLERS)
+    for name in ("bare_handlers.py", "spawn_bare.py"):
+        shutil.copy(PROGRAMS / name, tmp_path)
     return tmp_path
 
 
@@ -96,7 +74,7 @@ def test_nothing_is_required_unless_an_extra_asks_for_it():
 
 
 def test_a_spawned_worker_needs_nothing_else(run):
-    ended = run("-c", SPAWN)
+    ended = run("spawn_bare.py")
     assert (ended.returncode, ended.stdout) == (0, "done [] []\n"), ended.stderr
 
 

@@ -8,76 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from membox_queue import NewItem, Queue
+from programs import PROGRAMS
 
 LEASE = 3600
 """So long that nothing in here can be the work of a lease."""
-
-HOLD = """
-import gc, multiprocessing, os, subprocess, sys, time
-from membox_queue import Queue
-path, how, lease = sys.argv[1], sys.argv[2], float(sys.argv[3])
-queue = Queue(path, lease=lease)
-
-def say(text):
-    print(text, flush=True)
-
-if how == "lease":
-    assert queue.acquire_worker_lease(ttl=lease)
-elif how == "lock":
-    lock = queue.lock("nightly", ttl=lease)
-    assert lock.acquire()
-elif how == "many":
-    items = queue.claim_many(100)
-elif how == "two queues":
-    other = Queue(path, "other", lease=lease)
-    items = [queue.claim(), other.claim()]
-elif how == "batch":
-    items = queue.claim_group()
-else:
-    item = queue.claim()
-
-if how == "with":
-    item.__enter__()
-elif how == "closed":
-    queue.close()
-elif how == "dropped":
-    del item
-    gc.collect()
-elif how == "closed and dropped":
-    queue.close()
-    del item, queue
-    gc.collect()
-elif how == "fork":
-    # A child that has not run yet still has everything of its parent's.
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.write(writing, b".")
-        time.sleep(600)
-        os._exit(0)
-    os.read(reading, 1)
-    say(f"child {pid}")
-elif how == "multiprocessing":
-    context = multiprocessing.get_context("fork")
-    running = context.Event()
-    child = context.Process(target=lambda: running.set() or time.sleep(600))
-    child.start()
-    running.wait()
-    say(f"child {child.pid}")
-elif how == "subprocess":
-    child = subprocess.Popen(["sleep", "600"], close_fds=False, stdout=subprocess.DEVNULL)
-    say(f"child {child.pid}")
-elif how == "drain":
-    queue.release(item)
-    queue.drain(lambda item: say("held") or time.sleep(600))
-elif how == "work":
-    queue.release(item)
-    queue.work(lambda item: say("held") or time.sleep(600), concurrency=2)
-
-say("held")
-for line in sys.stdin:
-    say(eval(line))
-"""
 
 
 class Holder:
@@ -105,7 +39,7 @@ def holder(path, start):
     held = []
 
     def holder(how="item", lease=LEASE):
-        held.append(Holder(start(HOLD, path, how, lease)))
+        held.append(Holder(start(PROGRAMS / "hold.py", path, how, lease)))
         return held[-1]
 
     yield holder
@@ -286,7 +220,9 @@ def test_the_claims_of_this_process_are_not_taken_before_their_lease_ends(path, 
 def test_a_process_that_opens_and_closes_many_queues_keeps_its_claims(queue, path, holder):
     queue.enqueue("x")
     worker = holder()
-    assert worker.asked("[Queue(path, 'q%d' % n).close() for n in range(20)] and queue.get(1).status") == "processing"
+    assert (
+        worker.asked("[Queue(address, 'q%d' % n).close() for n in range(20)] and queue.get(1).status") == "processing"
+    )
     assert queue.claim() is None
     assert worker.asked("queue.mark_done(item)") == "True"
 
@@ -312,7 +248,7 @@ def test_a_stopped_worker_is_bounded_by_its_lease_and_its_late_calls_are_refused
     assert queue.get(1).result == "mine"
 
 
-def test_a_stopped_worker_holds_the_worker_lease_until_it_ends_and_cannot_take_it_back(queue, holder, until):
+def test_a_stopped_worker_holds_its_lease_until_it_ends_and_cannot_take_it_back(queue, holder, until):
     worker = holder("lease", lease=0.5)
     os.kill(worker.process.pid, signal.SIGSTOP)
     assert queue.worker_is_alive()
@@ -323,21 +259,9 @@ def test_a_stopped_worker_holds_the_worker_lease_until_it_ends_and_cannot_take_i
     assert queue.refresh_worker_lease()
 
 
-SLOW_DRAIN = """
-import sys
-from membox_queue import Queue
-queue = Queue(sys.argv[1], lease=0.5)
-def handler(item):
-    print("handling", flush=True)
-    input()
-    return item.lost
-print(queue.drain(handler))
-"""
-
-
 def test_a_stopped_drain_reports_its_item_as_lost(queue, path, start):
     queue.enqueue("x")
-    worker = start(SLOW_DRAIN, path)
+    worker = start(PROGRAMS / "drain_slowly.py", path)
     assert worker.stdout.readline() == "handling\n"
     os.kill(worker.pid, signal.SIGSTOP)
     item = queue.claim(wait=30)

@@ -18,17 +18,10 @@ from pathlib import Path
 
 import pytest
 from blocks import Block, blocks_of
+from programs import PROGRAMS
 
 ROOT = Path(__file__).parents[1]
 FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
-
-RUN = """
-import json, sys
-path, namespace = sys.argv[1], {"__name__": "__main__"}
-sys.path.insert(0, "")
-for line, text in json.load(sys.stdin):
-    exec(compile("\\n" * line + text, path, "exec"), namespace)
-"""
 
 
 def run(command: list[str], folder: Path, given: str = "") -> None:
@@ -60,7 +53,7 @@ def run_file(path: Path, folder: Path) -> None:
             assert word == "no-run", f"{path.name}:{block.line}: what is {word!r}?"
             compile(block.text, str(path), "exec")
     if program:
-        run([sys.executable, "-c", RUN, str(path)], folder, json.dumps(program))
+        run([sys.executable, PROGRAMS / "run_blocks.py", str(path)], folder, json.dumps(program))
     if tests:
         run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", *tests], folder)
 

@@ -7,19 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from membox_queue import DrainReport, Queue
+from programs import PROGRAMS
 
 ITEMS = 2000
-
-TAKE_ALL = """
-import sys
-from membox_queue import Queue
-queue = Queue(sys.argv[1])
-print("ready", flush=True)
-input()
-while item := queue.claim():
-    assert queue.mark_done(item, result=item.content)
-    print(item.id, flush=True)
-"""
 
 
 @pytest.fixture
@@ -35,7 +25,7 @@ def every_item_once(queue, handled):
 
 
 def test_eight_processes_handle_every_item_exactly_once(full, path, start):
-    processes = [start(TAKE_ALL, path) for _ in range(8)]
+    processes = [start(PROGRAMS / "take_all.py", path) for _ in range(8)]
     for process in processes:
         assert process.stdout.readline() == "ready\n"
     for process in processes:
@@ -67,25 +57,12 @@ def test_eight_threads_handle_every_item_exactly_once(full, path, shared):
     every_item_once(full, handled)
 
 
-CLAIM_AND_HANG = """
-import sys, threading
-from membox_queue import Queue, _native
-path, ms = sys.argv[1:]
-_native.set_clock(int(ms))
-queue = Queue(path)
-item = queue.claim()
-with item:
-    print(item.worker, flush=True)
-    threading.Event().wait()
-"""
-
-
 @pytest.fixture
 def kill_in_mid_item(path, clock, start):
     """Let a worker claim the next item and kill it at its work; who it was."""
 
     def kill_in_mid_item():
-        worker = start(CLAIM_AND_HANG, path, clock.ms)
+        worker = start(PROGRAMS / "claim_and_hang.py", path, clock.ms)
         name = worker.stdout.readline().rstrip()
         worker.kill()
         worker.communicate()
@@ -114,19 +91,9 @@ def test_an_item_that_kills_every_worker_rests_as_failed_and_says_so(queue, cloc
     assert "vanished" in poison.error
 
 
-DRAIN_AND_HANG = """
-import sys, threading
-from membox_queue import Queue
-def handler(item):
-    print("handling", flush=True)
-    threading.Event().wait()
-Queue(sys.argv[1]).drain(handler)
-"""
-
-
 def test_a_killed_drain_leaves_neither_its_item_nor_its_lease_behind(queue, path, clock, start):
     queue.enqueue("x")
-    worker = start(DRAIN_AND_HANG, path)
+    worker = start(PROGRAMS / "drain_and_hang.py", path)
     assert worker.stdout.readline() == "handling\n"
     assert queue.drain(lambda item: None) == DrainReport(refused=True)
     worker.kill()
@@ -137,21 +104,9 @@ def test_a_killed_drain_leaves_neither_its_item_nor_its_lease_behind(queue, path
     assert queue.get(1).result == 1
 
 
-# A call through PyDLL keeps the GIL: no other thread of that Python runs until the read returns.
-DRAIN_WITH_THE_GIL_HELD = """
-import ctypes, sys
-from membox_queue import Queue
-def handler(item):
-    print("handling", flush=True)
-    ctypes.PyDLL(None).read(0, ctypes.create_string_buffer(1), 1)
-    return item.lost
-print(Queue(sys.argv[1], lease=0.3).drain(handler).done)
-"""
-
-
 def test_a_handler_that_holds_the_gil_for_several_leases_keeps_its_item(queue, path, start, until):
     queue.enqueue("x")
-    worker = start(DRAIN_WITH_THE_GIL_HELD, path)
+    worker = start(PROGRAMS / "drain_with_the_gil_held.py", path)
     assert worker.stdout.readline() == "handling\n"
     first = queue.get(1).lease_until
     until(lambda: queue.get(1).lease_until > first + timedelta(seconds=0.9))
@@ -160,43 +115,11 @@ def test_a_handler_that_holds_the_gil_for_several_leases_keeps_its_item(queue, p
     assert (item.status, item.attempt, item.retries, item.result) == ("done", 1, 0, False)
 
 
-ENQUEUE_AND_DRAIN_IF_NOBODY_DOES = """
-import sys
-from membox_queue import Queue
-queue = Queue(sys.argv[1])
-for number in range(100):
-    queue.enqueue(number)
-    if not queue.worker_is_alive():
-        queue.drain(lambda item: None)
-"""
-
-
 def test_enqueuers_that_trust_the_worker_lease_leave_nothing_behind(queue, path, start):
-    processes = [start(ENQUEUE_AND_DRAIN_IF_NOBODY_DOES, path) for _ in range(4)]
+    processes = [start(PROGRAMS / "enqueue_and_drain.py", path) for _ in range(4)]
     assert [process.wait(60) for process in processes] == [0] * 4
     assert (queue.pending(), queue.counts()["done"]) == (0, 400)
     assert not queue.worker_is_alive()
-
-
-HANDLE_FOR_LONG = """
-import sys
-from membox_queue import Queue
-def handler(item):
-    print("handling", flush=True)
-    input()
-    return item.lost
-print(Queue(sys.argv[1], lease=1.5).drain(handler).done)
-"""
-
-CLAIM_WHEN_TOLD = """
-import sys
-from membox_queue import Queue
-queue = Queue(sys.argv[1], lease=1.5)
-print("ready", flush=True)
-input()
-print("claims", flush=True)
-print(queue.claim(), flush=True)
-"""
 
 
 def is_overdue(queue):
@@ -205,9 +128,9 @@ def is_overdue(queue):
 
 def test_a_live_handler_keeps_its_item_though_another_writer_outlasts_its_lease(queue, path, start, until, writer):
     queue.enqueue("x")
-    worker = start(HANDLE_FOR_LONG, path)
+    worker = start(PROGRAMS / "handle_for_long.py", path)
     assert worker.stdout.readline() == "handling\n"
-    claimers = [start(CLAIM_WHEN_TOLD, path) for _ in range(3)]
+    claimers = [start(PROGRAMS / "claim_when_told.py", path) for _ in range(3)]
     assert [claimer.stdout.readline() for claimer in claimers] == ["ready\n"] * 3
     let_go = writer()
     until(lambda: is_overdue(queue))
@@ -224,7 +147,7 @@ def test_a_live_handler_keeps_its_item_though_another_writer_outlasts_its_lease(
 
 def test_a_stopped_process_loses_its_item_though_it_waited_to_renew_it(queue, path, start, until, writer):
     queue.enqueue("x")
-    worker = start(HANDLE_FOR_LONG, path)
+    worker = start(PROGRAMS / "handle_for_long.py", path)
     assert worker.stdout.readline() == "handling\n"
     let_go = writer()
     until(lambda: is_overdue(queue))

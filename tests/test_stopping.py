@@ -10,37 +10,9 @@ from pathlib import Path
 
 import pytest
 from membox_queue import DrainReport, Queue
+from programs import PROGRAMS
 
 ITEMS = 10
-
-LOOP = """
-import signal, sys, threading, time
-from pathlib import Path
-from membox_queue import Queue
-
-path, verb, concurrency, grace, gate = sys.argv[1:]
-queue = Queue(path)
-numbers = (signal.SIGINT, signal.SIGTERM)
-before = [signal.getsignal(number) for number in numbers]
-
-def handler(item):
-    print("handling\\n", end="", flush=True)
-    while not Path(gate).exists():
-        time.sleep(0.005)
-
-def tell_when_it_stops():
-    while not any(shift.crew and shift.crew.stopped for shift in tuple(queue._shifts)):
-        time.sleep(0.005)
-    print("stopping\\n", end="", flush=True)
-
-threading.Thread(target=tell_when_it_stops, daemon=True).start()
-try:
-    report = getattr(queue, verb)(handler, concurrency=int(concurrency), grace=float(grace))
-finally:
-    is_restored = [signal.getsignal(number) for number in numbers] == before
-    print(f"restored {is_restored}\\n", end="", flush=True)
-print(f"{report}\\n", end="", flush=True)
-"""
 
 
 class Loop:
@@ -71,7 +43,7 @@ def loop(path, queue, start, tmp_path):
     def loop(verb, concurrency, grace=30.0):
         queue.enqueue_many(range(ITEMS))
         gate = tmp_path / "gate"
-        process = start(LOOP, path, verb, concurrency, grace, gate, stderr=subprocess.PIPE)
+        process = start(PROGRAMS / "loop.py", path, verb, concurrency, grace, gate, stderr=subprocess.PIPE)
         return Loop(process, gate, concurrency)
 
     return loop
@@ -146,26 +118,7 @@ def test_what_still_runs_when_the_grace_is_over_is_given_back(queue, loop, verb,
 def test_a_handler_that_ends_after_the_grace_changes_nothing(queue, path, start, tmp_path):
     queue.enqueue("x")
     process = start(
-        """
-import sys, threading, time
-from membox_queue import Queue
-queue = Queue(sys.argv[1])
-began, free = threading.Event(), threading.Event()
-def handler(item):
-    began.set()
-    free.wait()
-    return "late"
-thread = threading.Thread(target=lambda: print(queue.work(handler, grace=0.01)))
-thread.start()
-began.wait()
-queue.stop()
-while queue.get(1).status != "pending":
-    time.sleep(0.005)
-item = queue.claim()
-free.set()
-thread.join()
-print(queue.mark_done(item, result="new"), queue.get(1).result)
-""",
+        PROGRAMS / "end_after_the_grace.py",
         path,
     )
     said = process.communicate(timeout=30)[0].splitlines()
@@ -228,17 +181,7 @@ def test_a_loop_in_another_thread_installs_no_signal_handlers(queue, concurrency
 def test_a_signal_during_a_drain_inside_a_handler_ends_both(path, queue, start):
     queue.enqueue_many(range(3))
     process = start(
-        """
-import os, signal, sys
-from membox_queue import Queue
-outer, inner = Queue(sys.argv[1]), Queue(sys.argv[1], "inner")
-inner.enqueue_many(range(3))
-def handler(item):
-    report = inner.drain(lambda item: os.kill(os.getpid(), signal.SIGTERM))
-    print(report.done, report.stopped)
-report = outer.drain(handler)
-print(report.done, report.stopped)
-""",
+        PROGRAMS / "drain_inside_a_handler.py",
         path,
     )
     assert process.communicate(timeout=30)[0].splitlines() == ["1 True", "1 True"]
@@ -247,95 +190,31 @@ print(report.done, report.stopped)
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("is_nested", [False, True])
 def test_a_signal_to_a_child_of_a_handler_is_the_childs_own(path, queue, start, number, is_nested):
-    program = """
-import os, signal, sys, time
-from membox_queue import Queue
-number, is_nested = int(sys.argv[2]), sys.argv[3] == "True"
-outer, inner = Queue(sys.argv[1]), Queue(sys.argv[1], "inner")
-inner.enqueue("x")
-def handler(item):
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)
-        os.write(writing, b".")
-        try:
-            time.sleep(300)
-        except KeyboardInterrupt:
-            os._exit(number)
-    os.read(reading, 1)
-    os.kill(child, number)
-    print(abs(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
-print(outer.drain(lambda item: inner.drain(handler) and None if is_nested else handler(item)))
-"""
+    program = PROGRAMS / "signal_a_child.py"
     queue.enqueue("x")
     said = start(program, path, int(number), is_nested).communicate(timeout=30)[0].splitlines()
     assert said == [str(int(number)), repr(DrainReport(done=1))]
 
 
 def test_a_child_of_a_handler_that_stops_the_queue_has_no_grace_that_could_end_it(path, queue, start):
-    program = """
-import os, sys, threading
-from membox_queue import Queue
-queue = Queue(sys.argv[1])
-def handler(item):
-    child = os.fork()
-    if child == 0:
-        queue.stop()
-        os._exit(any(thread.name == "membox-queue-grace" for thread in threading.enumerate()))
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-print(queue.drain(handler))
-"""
+    program = PROGRAMS / "stop_in_a_child.py"
     queue.enqueue("x")
     assert start(program, path).communicate(timeout=30)[0].splitlines() == ["0", repr(DrainReport(done=1))]
 
 
-TWICE = """
-import os, signal, sys, time
-from membox_queue import Queue
-outer, inner = Queue(sys.argv[1]), Queue(sys.argv[1], "inner")
-inner.enqueue("x")
-def handler(item):
-    os.kill(os.getpid(), signal.SIGTERM)
-    while not item.stopping:
-        time.sleep(0.005)
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(300)
-outer.drain(lambda item: inner.drain(handler))
-"""
-
-
 def test_a_second_signal_during_a_drain_inside_a_handler_is_held_against_no_item(path, queue, start):
     queue.enqueue("x")
-    process = start(TWICE, path, stderr=subprocess.PIPE)
+    process = start(PROGRAMS / "two_signals_inside_a_handler.py", path, stderr=subprocess.PIPE)
     assert (process.communicate(timeout=30), process.returncode) == (("", ""), 128 + 15)
     untouched(queue, 1)
     with Queue(path, "inner") as inner:
         untouched(inner, 1)
 
 
-NESTED = """
-import sys, threading, time
-from membox_queue import Queue
-outer, inner = Queue(sys.argv[1]), Queue(sys.argv[1], "inner")
-inner.enqueue("x")
-def handler(item):
-    if sys.argv[2] == "stop":
-        outer.stop()
-    print("handling\\n", end="", flush=True)
-    while True:
-        time.sleep(0.01)
-def middle(item):
-    inner.drain(handler, grace=300)
-    print("went on after its grace", flush=True)
-print(outer.drain(middle, grace=0.05), inner.counts()["pending"], flush=True)
-"""
-
-
 @pytest.mark.parametrize("how", ["stop", "signal"])
 def test_the_grace_of_a_loop_is_over_also_inside_another_loop_with_a_longer_one(path, queue, start, how):
     queue.enqueue("x")
-    process = start(NESTED, path, how, stderr=subprocess.PIPE)
+    process = start(PROGRAMS / "two_graces.py", path, how, stderr=subprocess.PIPE)
     assert process.stdout.readline() == "handling\n"
     if how == "signal":
         process.send_signal(signal.SIGTERM)
@@ -346,42 +225,7 @@ def test_the_grace_of_a_loop_is_over_also_inside_another_loop_with_a_longer_one(
 
 # Ctrl-C while a call waits in native code. The waits are told to go on for minutes.
 
-WAITS = {
-    "claim": "queue.claim(wait=300)",
-    "claim_many": "queue.claim_many(3, wait=300)",
-    "wait": "queue.wait(later, timeout=300)",
-    "lock": "queue.lock('held', wait=300).acquire()",
-    "enqueue": "full.enqueue('x', wait=300)",
-    "work": "queue.work(print)",
-    "work4": "queue.work(print, concurrency=4)",
-    "drain": "queue.drain(print, linger=3600)",
-    "drain4": "queue.drain(print, linger=3600, concurrency=4)",
-}
-
-PREPARE = """
-import sys, threading, time
-from membox_queue import Queue, QueueClosedError
-path = sys.argv[1]
-queue, other = Queue(path), Queue(path)
-full = Queue(path, "full", max_pending=1)
-full.enqueue("x")
-later = queue.enqueue("later", delay=1800)
-held = other.lock("held")
-held.acquire()
-"""
-
-INTERRUPTED = (
-    PREPARE
-    + """
-for _ in range(3):
-    print("waiting", flush=True)
-    try:
-        CALL
-    except KeyboardInterrupt:
-        pass
-    print(time.monotonic(), flush=True)
-"""
-)
+WAITS = ["claim", "claim_many", "wait", "lock", "enqueue", "work", "work4", "drain", "drain4"]
 
 
 def is_asleep(pid):
@@ -390,7 +234,7 @@ def is_asleep(pid):
 
 @pytest.mark.parametrize("call", WAITS)
 def test_ctrl_c_ends_a_wait_in_native_code_at_once(path, start, until, call):
-    process = start(INTERRUPTED.replace("CALL", WAITS[call]), path, stderr=subprocess.PIPE)
+    process = start(PROGRAMS / "interrupted_wait.py", path, call, stderr=subprocess.PIPE)
     took = []
     for _ in range(3):
         assert process.stdout.readline() == "waiting\n"
@@ -407,116 +251,28 @@ def test_ctrl_c_ends_a_wait_in_native_code_at_once(path, start, until, call):
 
 # An interpreter that exits while threads wait or work.
 
-# What is left at the very end makes the interpreter's last steps long enough for a thread to come back in them.
-SLOW_END = """
-import time
-class Slow:
-    def __del__(self, sleep=time.sleep):
-        sleep(0.1)
-slow = Slow()
-"""
-
-EXIT = (
-    PREPARE
-    + SLOW_END
-    + """
-kind = sys.argv[2]
-began = threading.Event()
-def call():
-    began.set()
-    try:
-        CALL
-    except QueueClosedError:
-        print("closed", flush=True)
-threading.Thread(target=call, daemon=kind == "daemon").start()
-began.wait()
-time.sleep(0.05)
-print("leaving", flush=True)
-"""
-)
-
 
 @pytest.mark.parametrize("kind", ["daemon", "thread"])
 @pytest.mark.parametrize("call", WAITS)
 def test_an_interpreter_that_exits_during_a_wait_neither_hangs_nor_crashes(path, start, call, kind):
-    process = start(EXIT.replace("CALL", WAITS[call]), path, kind, stderr=subprocess.PIPE)
+    process = start(PROGRAMS / "exit_during_a_wait.py", path, call, kind, stderr=subprocess.PIPE)
     said, complained = process.communicate(timeout=30)
     assert (process.returncode, complained) == (0, "")
     assert said.splitlines()[0] == "leaving"
 
 
-BUSY_EXITS = """
-import itertools, sys, threading, time
-from membox_queue import Queue
-path, kind, verb = sys.argv[1:]
-queue = Queue(path, durability="normal")
-handled = itertools.count()
-def handler(item):
-    next(handled)
-    queue.enqueue("and so on")
-queue.enqueue("x")
-calls = {
-    "work": lambda: queue.work(handler),
-    "work4": lambda: queue.work(handler, concurrency=4),
-    "drain": lambda: queue.drain(handler),
-}
-threading.Thread(target=calls[verb], daemon=kind == "daemon").start()
-while next(handled) < 20:
-    time.sleep(0.005)
-print("leaving", flush=True)
-"""
-
-
 @pytest.mark.parametrize("kind", ["daemon", "thread"])
 @pytest.mark.parametrize("verb", ["work", "work4", "drain"])
 def test_an_interpreter_that_exits_does_not_wait_for_work_that_never_ends(path, queue, start, verb, kind):
-    process = start(BUSY_EXITS, path, kind, verb, stderr=subprocess.PIPE)
+    process = start(PROGRAMS / "exit_at_work.py", path, kind, verb, stderr=subprocess.PIPE)
     said, complained = process.communicate(timeout=10)
     assert (process.returncode, said, complained) == (0, "leaving\n", "")
     queue.purge("done")
     assert queue.claim(wait=30) is not None
 
 
-BUSY_FILE = (
-    SLOW_END
-    + """
-import sys, threading
-from membox_queue import Queue, QueueError
-queue = Queue(sys.argv[1], busy_timeout=300)
-print("open", flush=True)
-input()
-began = threading.Event()
-def enqueue():
-    began.set()
-    try:
-        queue.enqueue("x")
-    except QueueError as error:
-        print(type(error).__name__, flush=True)
-threading.Thread(target=enqueue, daemon=sys.argv[2] == "daemon").start()
-began.wait()
-time.sleep(0.1)
-print("leaving", flush=True)
-"""
-)
-
-
-LATE = """
-import ctypes, sys, threading
-from membox_queue import Queue
-queue = Queue(sys.argv[1], busy_timeout=300)
-print("open", flush=True)
-input()
-# As a library that has much to tidy up: after the interpreter is gone, the process lives on for two seconds.
-libc = ctypes.CDLL(None)
-libc.__cxa_atexit(ctypes.cast(libc.usleep, ctypes.c_void_p), ctypes.c_void_p(2_000_000), None)
-began = threading.Event()
-threading.Thread(target=lambda: (began.set(), queue.enqueue("x")), daemon=True).start()
-began.wait()
-"""
-
-
 def test_a_process_that_lives_on_when_its_interpreter_is_gone_does_not_crash(path, queue, start, writer):
-    process = start(LATE, path, stderr=subprocess.PIPE)
+    process = start(PROGRAMS / "outlive_the_interpreter.py", path, stderr=subprocess.PIPE)
     assert process.stdout.readline() == "open\n"
     writer()
     assert process.communicate("\n", timeout=30) == ("", "")
@@ -524,10 +280,8 @@ def test_a_process_that_lives_on_when_its_interpreter_is_gone_does_not_crash(pat
 
 
 @pytest.mark.parametrize("kind", ["daemon", "thread"])
-def test_an_interpreter_that_exits_while_a_thread_waits_for_the_write_lock_does_not_crash(
-    path, queue, start, writer, kind
-):
-    process = start(BUSY_FILE, path, kind, stderr=subprocess.PIPE)
+def test_an_interpreter_that_exits_while_a_thread_waits_to_write_does_not_crash(path, queue, start, writer, kind):
+    process = start(PROGRAMS / "exit_behind_a_writer.py", path, kind, stderr=subprocess.PIPE)
     assert process.stdout.readline() == "open\n"
     let_go = writer()
     process.stdin.write("\n")
@@ -541,30 +295,9 @@ def test_an_interpreter_that_exits_while_a_thread_waits_for_the_write_lock_does_
     assert queue.pending() == (kind == "thread")
 
 
-ASYNC_EXIT = """
-import asyncio, math, sys
-from membox_queue import AsyncQueue
-queue = AsyncQueue(sys.argv[1])
-async def handler(item): ...
-async def main():
-    waits = [queue.claim(wait=math.inf), queue.work(handler, concurrency=2), anext(aiter(queue))]
-    main.tasks = [asyncio.ensure_future(wait) for wait in waits]
-    await asyncio.sleep(0.1)
-loop = asyncio.new_event_loop()
-loop.run_until_complete(main())
-print("leaving", flush=True)
-if sys.argv[2] == "closed":
-    for task in main.tasks:
-        task.cancel()
-    loop.run_until_complete(asyncio.gather(*main.tasks, return_exceptions=True))
-    loop.run_until_complete(loop.shutdown_asyncgens())
-    loop.close()
-"""
-
-
 @pytest.mark.parametrize("how", ["closed", "abandoned"])
 def test_an_interpreter_that_exits_with_an_event_loop_under_way_does_not_hang(path, start, how):
-    process = start(ASYNC_EXIT, path, how, stderr=subprocess.PIPE)
+    process = start(PROGRAMS / "exit_with_an_event_loop.py", path, how, stderr=subprocess.PIPE)
     said, complained = process.communicate(timeout=20)
     assert (process.returncode, said) == (0, "leaving\n")
     if how == "closed":
@@ -573,22 +306,9 @@ def test_an_interpreter_that_exits_with_an_event_loop_under_way_does_not_hang(pa
     assert "panicked" not in complained
 
 
-HELD_AT_EXIT = """
-import sys
-from membox_queue import Queue
-queue = Queue(sys.argv[1])
-item = queue.claim()
-item.__enter__()
-lock = queue.lock("nightly")
-lock.acquire()
-queue.acquire_worker_lease()
-print(item.id, flush=True)
-"""
-
-
 def test_a_process_that_exits_with_everything_in_hand_leaves_nothing_held(path, queue, start):
     queue.enqueue("x")
-    process = start(HELD_AT_EXIT, path, stderr=subprocess.PIPE)
+    process = start(PROGRAMS / "exit_with_everything_held.py", path, stderr=subprocess.PIPE)
     assert process.communicate(timeout=30) == ("1\n", "")
     assert process.returncode == 0
     assert not queue.worker_is_alive()
@@ -596,43 +316,11 @@ def test_a_process_that_exits_with_everything_in_hand_leaves_nothing_held(path, 
     assert queue.claim().attempt == 2
 
 
-AT_EXIT = """
-import atexit, sys, threading
-path, when, what = sys.argv[1:]
-calls = {
-    "drain": lambda: queue.drain(lambda item: None).done,
-    "drain4": lambda: queue.drain(lambda item: None, concurrency=4).done,
-    "wait": lambda: queue.claim(wait=0.01).id,
-    "worker": lambda: worker.stop() and 1,
-    "join": lambda: (asked.set(), thread.join(), 1)[2],
-}
-def register():
-    atexit.register(lambda: print(calls[what](), flush=True))
-if when == "before":
-    register()
-from membox_queue import Queue, Worker
-queue = Queue(path)
-if when == "after":
-    register()
-if what == "worker":
-    worker = Worker(path, {"other": print})
-    worker.start()
-if what == "join":
-    asked = threading.Event()
-    def enqueue():
-        while not asked.is_set():
-            other.enqueue("and so on")
-    other = Queue(path, "other", durability="normal")
-    thread = threading.Thread(target=enqueue, daemon=True)
-    thread.start()
-"""
-
-
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("what", ["drain", "drain4", "wait", "worker", "join"])
 def test_what_is_called_at_exit_works_whenever_it_was_registered(path, queue, start, when, what):
     queue.enqueue("x")
-    process = start(AT_EXIT, path, when, what, stderr=subprocess.PIPE)
+    process = start(PROGRAMS / "call_at_exit.py", path, when, what, stderr=subprocess.PIPE)
     assert process.communicate(timeout=30) == ("1\n", "")
     assert process.returncode == 0
 
@@ -640,13 +328,7 @@ def test_what_is_called_at_exit_works_whenever_it_was_registered(path, queue, st
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_stop_from_another_thread_ends_a_loop_in_the_main_thread(path, queue, start, concurrency):
     process = start(
-        """
-import sys, threading
-from membox_queue import Queue
-queue = Queue(sys.argv[1])
-stopper = threading.Thread(target=queue.stop)
-print(queue.work(lambda item: stopper.start(), concurrency=int(sys.argv[2])))
-""",
+        PROGRAMS / "stop_from_another_thread.py",
         path,
         concurrency,
         stderr=subprocess.PIPE,
@@ -675,42 +357,12 @@ def test_a_queue_closed_under_its_loop_ends_it(path):
     assert failures == ["QueueClosedError"]
 
 
-IN_ASYNCIO = """
-import asyncio, signal, sys, time
-from pathlib import Path
-from membox_queue import AsyncQueue
-
-path, verb, kind, gate = sys.argv[1:]
-
-async def coroutine(item):
-    print("handling\\n", end="", flush=True)
-    while not Path(gate).exists():
-        await asyncio.sleep(0.005)
-
-def plain(item):
-    print("handling\\n", end="", flush=True)
-    while not Path(gate).exists():
-        time.sleep(0.005)
-
-async def main():
-    async with AsyncQueue(path) as queue:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, queue.stop)
-        try:
-            print(await getattr(queue, verb)({"coroutine": coroutine, "plain": plain}[kind], concurrency=2), flush=True)
-        except asyncio.CancelledError:
-            print("in process:", (await queue.counts())["processing"], flush=True)
-            raise
-
-asyncio.run(main())
-"""
-
-
 @pytest.fixture
 def in_asyncio(path, queue, start, tmp_path):
     def in_asyncio(verb, kind):
         queue.enqueue_many(range(ITEMS))
         gate = tmp_path / "gate"
-        return Loop(start(IN_ASYNCIO, path, verb, kind, gate, stderr=subprocess.PIPE), gate, 2)
+        return Loop(start(PROGRAMS / "loop_in_asyncio.py", path, verb, kind, gate, stderr=subprocess.PIPE), gate, 2)
 
     return in_asyncio
 

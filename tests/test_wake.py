@@ -10,26 +10,7 @@ from pathlib import Path
 
 import pytest
 from membox_queue import Queue, Rate, Retry
-
-WAIT = """
-import os, sys, time
-from membox_queue import Queue
-path, how = sys.argv[1:]
-queue = Queue(path, "ingest")
-print("ready", flush=True)
-for line in sys.stdin:
-    before = time.process_time()
-    if how == "claim":
-        item = queue.claim(wait=float(line))
-    elif how == "work":
-        got = []
-        queue.work(got.append, limit=1)
-        item = got[0]
-    used = time.process_time() - before
-    print(item and item.content, item and item.retries, time.time(), used, flush=True)
-    if item and how == "claim":
-        queue.mark_done(item)
-"""
+from programs import PROGRAMS
 
 
 class Waiter:
@@ -59,11 +40,11 @@ class Waiter:
 
 @pytest.fixture
 def waiter(path, queue, start):
-    return lambda how="claim": Waiter(start(WAIT, path, how))
+    return lambda how="claim": Waiter(start(PROGRAMS / "wait_for_items.py", path, how))
 
 
 @pytest.mark.parametrize("how", ["claim", "work"])
-def test_a_wait_gets_what_another_process_enqueues_long_before_it_would_look_by_itself(queue, waiter, how):
+def test_a_wait_gets_what_another_process_enqueues_before_it_would_look_by_itself(queue, waiter, how):
     waiting = waiter(how)
     took = []
     for number in range(10):
@@ -269,29 +250,7 @@ def test_a_log_that_was_folded_away_and_begun_anew_is_still_watched(path, queue,
 
 @pytest.mark.parametrize("how", ["claim", "wait", "work", "lock", "linger"])
 def test_an_idle_wait_costs_next_to_nothing(path, start, how):
-    program = """
-import sys, threading, time
-from membox_queue import Queue
-path, how = sys.argv[1:]
-queue, other = Queue(path), Queue(path)
-lock = other.lock("held")
-lock.acquire()
-later = queue.enqueue("later", delay=3600)
-calls = {
-    "claim": lambda: queue.claim(wait=0.7),
-    "wait": lambda: queue.wait(later, timeout=0.7),
-    "work": lambda: queue.work(print, concurrency=4),
-    "lock": lambda: queue.lock("held", wait=0.7).acquire(),
-    "linger": lambda: queue.drain(print, linger=7200, concurrency=4),
-}
-threading.Timer(0.7, queue.stop).start()
-wall, cpu = time.monotonic(), time.process_time()
-try:
-    calls[how]()
-except TimeoutError:
-    pass
-print((time.process_time() - cpu) / (time.monotonic() - wall))
-"""
+    program = PROGRAMS / "idle_wait.py"
     # The aim is a millisecond per second; a loop that spins takes a whole core.
     assert float(start(program, path, how).communicate(timeout=30)[0]) < 0.05
 
@@ -332,62 +291,19 @@ def test_no_descriptor_of_the_database_is_opened_to_watch_it(path, queue, waitin
 def test_a_hundred_waits_at_once_share_one_watch_over_the_file(path, start):
     # A bell each; and all may look at the same moment, each by a connection with two descriptors. With a watch and a
     # connection of its own a wait would keep four.
-    program = """
-import os, resource, sys, threading, time
-from membox_queue import Queue
-resource.setrlimit(resource.RLIMIT_NOFILE, (330, 330))
-queue = Queue(sys.argv[1])
-ids = queue.enqueue_many(range(100))
-ended = []
-threads = [threading.Thread(target=lambda id=id: ended.append(queue.wait(id, timeout=60).id)) for id in ids]
-for thread in threads:
-    thread.start()
-
-def inotify():
-    found = []
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            found.append(os.readlink(f"/proc/self/fd/{name}"))
-        except FileNotFoundError:
-            pass
-    return sum("inotify" in link for link in found), sum("eventfd" in link for link in found)
-
-deadline = time.monotonic() + 30
-while inotify() != (1, 100):
-    assert time.monotonic() < deadline, inotify()
-    time.sleep(0.01)
-other = os.system(f"{sys.executable} -c 'import sys; from membox_queue import Queue; Queue(sys.argv[1]).drain(print)' "
-                  f"'{sys.argv[1]}' > /dev/null")
-for thread in threads:
-    thread.join(30)
-print(other, sorted(ended) == ids, inotify()[1])
-"""
+    program = PROGRAMS / "a_hundred_waits.py"
     assert start(program, path).communicate(timeout=60)[0] == "0 True 0\n"
 
 
 @pytest.mark.parametrize("what", ["instances", "watches"])
-def test_where_the_system_refuses_file_events_a_wait_looks_often_enough_and_does_not_spin(path, queue, sql, what):
-    program = """
-import sys, time
-from membox_queue import Queue
-path, what = sys.argv[1:]
-with open(f"/proc/sys/user/max_inotify_{what}", "w") as limit:
-    limit.write("0")
-queue = Queue(path)
-before = time.process_time()
-queue.claim(wait=0.5)
-print((time.process_time() - before) / 0.5, flush=True)
-for _ in range(3):
-    item = queue.claim(wait=60)
-    print(time.time(), flush=True)
-    queue.mark_done(item)
-"""
+def test_without_file_events_a_wait_looks_often_enough_and_does_not_spin(path, queue, sql, what):
+    program = PROGRAMS / "wait_without_file_events.py"
     own_limits = ["unshare", "--user", "--map-root-user"]
     try:
         subprocess.run([*own_limits, "test", "-w", f"/proc/sys/user/max_inotify_{what}"], check=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("needs a user namespace of its own")
-    command = [*own_limits, sys.executable, "-c", program, path, what]
+    command = [*own_limits, sys.executable, program, path, what]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         # It looks every 20 ms; looking all the while costs ten times as much.
         assert float(process.stdout.readline()) < 0.02
@@ -400,97 +316,14 @@ for _ in range(3):
     assert min(took) < 0.1
 
 
-TEN_THOUSAND_WAITS = """
-import asyncio, os, subprocess, sys
-from membox_queue import AsyncQueue, Queue
-path, many = sys.argv[1], int(sys.argv[2])
-FINISH_ONE = '''
-import sys
-from membox_queue import Queue
-queue = Queue(sys.argv[1])
-queue.mark_done(queue.claim(), result="other")
-'''
-
-def cost():
-    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
-
-async def main():
-    async with AsyncQueue(path, durability="normal") as queue:
-        ids = await queue.enqueue_many(range(many))
-        before = cost()
-        waits = [asyncio.create_task(queue.wait(id)) for id in ids]
-        claims = [asyncio.create_task(queue.claim(group="nothing", wait=60)) for _ in range(many)]
-        # The last one to begin has been looked at: its item has ended before.
-        ended = await queue.enqueue("x", priority=9)
-        await queue.mark_done(await queue.claim())
-        await queue.wait(ended)
-        assert not any(task.done() for task in waits + claims)
-        threads, descriptors = (now - then for now, then in zip(cost(), before))
-        assert threads <= 10 and descriptors <= 50, (threads, descriptors)
-        other = await asyncio.create_subprocess_exec(sys.executable, "-c", FINISH_ONE, path)
-        assert await other.wait() == 0
-        assert (await waits[0]).result == "other"
-        await queue.drain(lambda item: item.content * 2)
-        items = await asyncio.gather(*waits)
-        assert [item.id for item in items] == ids
-        assert [item.result for item in items[1:]] == [2 * number for number in range(1, many)]
-        threads, descriptors = (now - then for now, then in zip(cost(), before))
-        for task in claims:
-            task.cancel()
-        print(len(await asyncio.gather(*claims, return_exceptions=True)), threads <= 40, descriptors <= 50)
-
-asyncio.run(main())
-"""
-
-
 def test_ten_thousand_waits_of_one_process_cost_one_watcher(path, start):
-    assert start(TEN_THOUSAND_WAITS, path, "10000").communicate(timeout=120)[0] == "10000 True True\n"
-
-
-TEN_THOUSAND_CLAIMS = """
-import asyncio, os, sys
-from membox_queue import AsyncQueue, Queue
-path, many = sys.argv[1], int(sys.argv[2])
-
-async def main():
-    async with AsyncQueue(path, durability="normal") as queue:
-        await queue.pending()
-        threads = len(os.listdir("/proc/self/task"))
-        in_order = []
-
-        async def claim(number):
-            item = await queue.claim(wait=60)
-            in_order.append(number)
-            return item.content
-
-        tasks = [asyncio.create_task(claim(number)) for number in range(many)]
-        while not queue._queue or await queue.pending():
-            await asyncio.sleep(0)
-        await asyncio.sleep(0.05)
-        # Some leave before anything comes, and some just when it comes: a wake-up they had goes on to the next.
-        for task in tasks[:10]:
-            task.cancel()
-        with Queue(path) as producer:
-            await asyncio.to_thread(producer.enqueue_many, range(25))
-            for task in tasks[10:20]:
-                task.cancel()
-            for number in range(25, 50):
-                await asyncio.to_thread(producer.enqueue, number)
-        while len(in_order) < 50:
-            await asyncio.sleep(0.005)
-        more = len(os.listdir("/proc/self/task")) - threads
-        for task in tasks:
-            task.cancel()
-        answers = await asyncio.gather(*tasks, return_exceptions=True)
-        got = [answer for answer in answers if not isinstance(answer, asyncio.CancelledError)]
-        print(sorted(got) == list(range(50)), (await queue.counts())["processing"], max(in_order) < 100, more)
-
-asyncio.run(main())
-"""
+    assert start(PROGRAMS / "ten_thousand_waits.py", path, "10000").communicate(timeout=120)[0] == "10000 True True\n"
 
 
 def test_ten_thousand_claims_wait_in_line_and_get_each_item_once(path, start):
-    right, processing, in_line, threads = start(TEN_THOUSAND_CLAIMS, path, "10000").communicate(timeout=120)[0].split()
+    right, processing, in_line, threads = (
+        start(PROGRAMS / "ten_thousand_claims.py", path, "10000").communicate(timeout=120)[0].split()
+    )
     assert (right, processing, in_line) == ("True", "50", "True")
     # The verbs beside the waits have their threads too.
     assert int(threads) <= 10 + 32

@@ -1,40 +1,19 @@
 """The command as people start it: in a pipe, at a terminal, and, for what is only about words, in this process."""
 
+import shutil
 import subprocess
 
 import pytest
 from membox_queue.cli.app import app
+from programs import PROGRAMS
 from typer.testing import CliRunner
 
 from cli.running import COMMAND, Ended, Terminal, environment
 
-HANDLERS = """
-import asyncio, time
-
-def digest(item):
-    if "bad" in str(item.content):
-        raise ValueError("the model said [red]no[/red]")
-    return len(str(item.content))
-
-def unstorable(item):
-    return {1, 2}
-
-async def awaited(item):
-    await asyncio.sleep(0)
-    return "awaited"
-
-async def awaits_long(item):
-    await asyncio.sleep(600)
-
-def slow(item):
-    item.set_progress(0.5, "half [b]way[/b]")
-    time.sleep(600)
-"""
-
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "handlers.py").write_text(HANDLERS)
+    shutil.copy(PROGRAMS / "cli_handlers.py", tmp_path / "handlers.py")
     return tmp_path
 
 

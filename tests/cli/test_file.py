@@ -6,13 +6,7 @@ import sqlite3
 
 import pytest
 from membox_queue import Queue
-
-DIE_WITH_AN_ITEM = """
-import os, signal, sys
-from membox_queue import Queue
-Queue(sys.argv[1]).claim()
-os.kill(os.getpid(), signal.SIGKILL)
-"""
+from programs import PROGRAMS
 
 
 def test_top_is_live_at_a_terminal_until_q_is_pressed(terminal, queue):
@@ -82,7 +76,7 @@ def test_doctor_on_a_healthy_queue(call, queue):
 
 def test_doctor_finds_stuck_items_and_says_what_to_do(run, call, queue, path, start):
     queue.enqueue("x")
-    start(DIE_WITH_AN_ITEM, path).wait()
+    start(PROGRAMS / "die_with_an_item.py", path).wait()
     ended = run("doctor")
     assert ended.code == 1
     assert "1 item (1) in the hands of workers that are gone; the next one takes them back" in ended.out

@@ -5,7 +5,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from membox_queue import NewItem, Queue, QueueError, QueueFullError, Retry
+from membox_queue import NewItem, QueueFullError, Retry
 
 
 def test_replay_makes_a_copy_with_a_life_of_its_own(queue):
@@ -49,9 +49,9 @@ def test_what_was_put_off_keeps_its_place_and_frees_its_group(queue, clock):
     assert queue.claim().id == first
 
 
-def test_only_what_waits_can_be_put_off(queue, path):
+def test_only_what_waits_can_be_put_off(queue, open_queue):
     queue.enqueue("x")
-    with Queue(path, "mail") as mail:
+    with open_queue("mail") as mail:
         assert not mail.run_later(1, 60)
     held = queue.claim()
     assert not queue.run_later(1, 60)
@@ -82,10 +82,10 @@ def test_a_time_that_is_none_is_refused(queue, arguments, error):
     assert queue.claim().id == 1
 
 
-def test_purge_removes_one_status_of_one_queue(queue, path):
+def test_purge_removes_one_status_of_one_queue(queue, open_queue):
     queue.enqueue_many(["a", "b", "c"])
     queue.mark_failed(queue.claim(), "no")
-    with Queue(path, "mail") as mail:
+    with open_queue("mail") as mail:
         mail.enqueue("x")
         assert queue.purge() == 1
         assert queue.purge("pending") == 2
@@ -105,37 +105,11 @@ def test_prune_removes_what_ended_long_ago_and_spares_the_rest(queue, clock):
         queue.prune(older_than=0, status="pending")
 
 
-@pytest.mark.parametrize("status", ["pending", "done", "blocked"])
-def test_many_rows_are_removed_in_steps(queue, path, sql, status):
-    queue.enqueue_many(str(number) for number in range(2600))
-    sql(path, "UPDATE ingest_queue SET status = ? WHERE id > 100", status)
-    sql(path, "UPDATE ingest_queue SET status = 'cancelled' WHERE id <= 100")
-    assert queue.purge(status) == 2500
-    assert queue.counts()[status] == 0
-    assert queue.counts()["cancelled"] == 100
-
-
-@pytest.mark.parametrize("remove", [lambda queue: queue.purge("done"), lambda queue: queue.prune(0)])
-def test_a_step_that_fails_says_what_the_steps_before_have_removed(queue, path, sql, remove):
-    queue.enqueue_many(range(1500))
-    sql(path, "UPDATE ingest_queue SET status = 'done', finished_at = '2020-01-01 00:00:00.000'")
-    sql(path, "CREATE TRIGGER stop BEFORE DELETE ON ingest_queue WHEN OLD.id = 1200"
-              " BEGIN SELECT RAISE(ABORT, 'stop'); END")  # fmt: skip
-    with pytest.raises(QueueError, match=r"1000 items were dealt with before.*in the last step: .*stop"):
-        remove(queue)
-    assert queue.counts()["done"] == 500
-    sql(path, "DROP TRIGGER stop")
-    sql(path, "CREATE TRIGGER stop BEFORE DELETE ON ingest_queue BEGIN SELECT RAISE(ABORT, 'stop'); END")
-    with pytest.raises(QueueError, match="stop") as first:
-        remove(queue)
-    assert "before" not in str(first.value)
-
-
-def test_a_paused_queue_gives_nothing_in_any_process_until_it_is_resumed(queue, path):
+def test_a_paused_queue_gives_nothing_in_any_process_until_it_is_resumed(queue, open_queue):
     queue.enqueue("x")
     assert queue.pause()
     assert not queue.pause()
-    with Queue(path) as other, Queue(path, "mail") as mail:
+    with open_queue() as other, open_queue("mail") as mail:
         assert other.paused
         assert other.claim() is None
         assert other.claim(wait=0.01) is None
@@ -147,18 +121,18 @@ def test_a_paused_queue_gives_nothing_in_any_process_until_it_is_resumed(queue, 
     assert queue.claim().content == "x"
 
 
-def test_a_queue_beyond_its_bound_still_finds_keys(path):
-    with Queue(path) as queue:
+def test_a_queue_beyond_its_bound_still_finds_keys(open_queue):
+    with open_queue() as queue:
         first = queue.enqueue("one", key="k")
         queue.enqueue("two")
-    with Queue(path, max_pending=1) as queue:
+    with open_queue(max_pending=1) as queue:
         assert queue.enqueue("again", key="k") == first
         with pytest.raises(QueueFullError):
             queue.enqueue("three", key="other")
 
 
-def test_a_full_queue_refuses_and_takes_nothing_of_a_batch(path):
-    with Queue(path, max_pending=2) as queue:
+def test_a_full_queue_refuses_and_takes_nothing_of_a_batch(open_queue):
+    with open_queue(max_pending=2) as queue:
         queue.enqueue("one")
         with pytest.raises(QueueFullError, match=r"would hold 3 .* may hold 2"):
             queue.enqueue_many(["two", "three"])
@@ -170,15 +144,15 @@ def test_a_full_queue_refuses_and_takes_nothing_of_a_batch(path):
         assert queue.counts()["pending"] == 2
 
 
-def test_a_batch_that_can_never_fit_is_refused_without_a_wait(path):
-    with Queue(path, max_pending=2) as queue:
+def test_a_batch_that_can_never_fit_is_refused_without_a_wait(open_queue):
+    with open_queue(max_pending=2) as queue:
         with pytest.raises(QueueFullError, match="3 new items and the queue may hold 2"):
             queue.enqueue_many(["a", "b", "c"], wait=math.inf)
         assert queue.enqueue_many([NewItem("a", key="k"), NewItem("b", key="k"), "c"]) == [1, 1, 2]
 
 
-def test_the_history_says_how_each_attempt_ended(path, clock):
-    with Queue(path, retry=Retry(max=9, base=0, jitter=0), worker="me") as queue:
+def test_the_history_says_how_each_attempt_ended(open_queue, clock):
+    with open_queue(retry=Retry(max=9, base=0, jitter=0), worker="me") as queue:
         queue.enqueue("x")
         queue.mark_failed(queue.claim(), "first")
         queue.release(queue.claim())
@@ -201,8 +175,8 @@ def test_the_history_says_how_each_attempt_ended(path, clock):
         assert queue.history(1) == []
 
 
-def test_the_history_is_bounded(path):
-    with Queue(path, retry=Retry(max=100, base=0, jitter=0)) as queue:
+def test_the_history_is_bounded(open_queue):
+    with open_queue(retry=Retry(max=100, base=0, jitter=0)) as queue:
         queue.enqueue("x")
         for _ in range(30):
             queue.mark_failed(queue.claim(), "no")
@@ -211,23 +185,8 @@ def test_the_history_is_bounded(path):
         assert [entry.attempt for entry in queue.history(1)] == list(range(12, 32))
 
 
-def test_counts_follow_every_change_also_by_plain_sql(path, sql):
-    with Queue(path) as queue:
-        queue.enqueue_many(["a", "b", "c", "d"])
-        queue.mark_done(queue.claim())
-        queue.cancel(2)
-    sql(path, "INSERT INTO ingest_queue (content) VALUES ('e')")
-    sql(path, "UPDATE ingest_queue SET status = 'failed' WHERE id = 3")
-    sql(path, "UPDATE ingest_queue SET queue = 'mail' WHERE id = 4")
-    sql(path, "DELETE FROM ingest_queue WHERE id = 1")
-    with Queue(path) as queue, Queue(path, "mail") as mail:
-        expected = {"pending": 1, "processing": 0, "done": 0, "failed": 1, "blocked": 0, "cancelled": 1}
-        assert queue.counts() == expected
-        assert mail.counts()["pending"] == 1
-
-
-def test_an_enqueue_that_waits_gets_in_when_there_is_room(path):
-    with Queue(path, max_pending=1) as queue:
+def test_an_enqueue_that_waits_gets_in_when_there_is_room(open_queue):
+    with open_queue(max_pending=1) as queue:
         queue.enqueue("one")
         with pytest.raises(QueueFullError):
             queue.enqueue("two", wait=0.01)

@@ -7,17 +7,14 @@ import inspect
 import os
 import pickle
 import threading
-import time
 from datetime import timedelta
 
 import pytest
+from in_asyncio import nothing
 from membox_queue import AsyncItem, AsyncQueue, DrainReport, Item, Queue, QueueBusyError
+from programs import PROGRAMS
 
 asked_by = contextvars.ContextVar("asked_by", default="nobody")
-
-
-async def nothing(item):
-    """Handle an item by doing nothing."""
 
 
 SAME = [
@@ -39,10 +36,10 @@ def test_a_verb_takes_here_what_it_takes_in_a_queue(name):
     assert here <= there if passes_on else here == there
 
 
-def test_seconds_may_be_a_timedelta_everywhere(path):
+def test_seconds_may_be_a_timedelta_everywhere(open_async_queue):
     async def main():
         short = timedelta(milliseconds=10)
-        async with AsyncQueue(path) as queue, AsyncQueue(path) as other:
+        async with open_async_queue() as queue, open_async_queue() as other:
             assert await queue.claim(wait=short, lease=timedelta(seconds=5)) is None
             with pytest.raises(TimeoutError):
                 await queue.wait(await queue.enqueue("x"), timeout=short)
@@ -53,9 +50,9 @@ def test_seconds_may_be_a_timedelta_everywhere(path):
     asyncio.run(main())
 
 
-def test_a_lock_is_taken_and_given_back_by_hand(path):
+def test_a_lock_is_taken_and_given_back_by_hand(open_async_queue):
     async def main():
-        async with AsyncQueue(path) as one, AsyncQueue(path) as other:
+        async with open_async_queue() as one, open_async_queue() as other:
             lock, rival = one.lock("nightly"), other.lock("nightly")
             assert (lock.name, lock.held, await lock.release()) == ("nightly", False, False)
             assert await lock.acquire()
@@ -70,8 +67,8 @@ def test_a_lock_is_taken_and_given_back_by_hand(path):
 # Event loops, threads and processes.
 
 
-def test_event_loops_of_several_threads_share_one_object(path, queue):
-    aqueue = AsyncQueue(path)
+def test_event_loops_of_several_threads_share_one_object(open_async_queue, queue):
+    aqueue = open_async_queue()
     together = threading.Barrier(6)
     failures = []
 
@@ -95,62 +92,20 @@ def test_event_loops_of_several_threads_share_one_object(path, queue):
     asyncio.run(aqueue.close())
 
 
-def test_a_path_that_could_not_be_opened_may_be_opened_later_in_another_event_loop(tmp_path):
-    queue = AsyncQueue(tmp_path / "later" / "memory.db")
-
-    async def together():
-        return await asyncio.gather(*(queue.enqueue("x") for _ in range(3)), return_exceptions=True)
-
-    assert {type(error) for error in asyncio.run(together())} <= {
-        FileNotFoundError,
-        *FileNotFoundError.__subclasses__(),
-    }
-    (tmp_path / "later").mkdir()
-    assert sorted(asyncio.run(together())) == [1, 2, 3]
-    asyncio.run(queue.close())
-
-
-def test_an_object_that_was_used_before_a_fork_serves_the_child_too(path, queue, start):
-    program = """
-import asyncio, os, signal, sys
-from membox_queue import AsyncQueue
-queue = AsyncQueue(sys.argv[1])
-asyncio.run(queue.enqueue("parent"))
-child = os.fork()
-if child == 0:
-    signal.alarm(20)
-    asyncio.run(queue.enqueue("child"))
-    asyncio.run(queue.close())
-    os._exit(0)
-print(os.waitpid(child, 0)[1])
-asyncio.run(queue.enqueue("parent"))
-"""
-    assert start(program, path).communicate(timeout=30)[0] == "0\n"
+def test_an_object_that_was_used_before_a_fork_serves_the_child_too(address, queue, start):
+    program = PROGRAMS / "fork_after_use.py"
+    assert start(program, address).communicate(timeout=30)[0] == "0\n"
     assert [item.content for item in queue.items()] == ["parent", "child", "parent"]
 
 
-def test_a_child_forked_just_after_a_loop_was_left_does_not_wait_for_its_parents_threads(path, queue, start):
-    program = """
-import asyncio, os, signal, sys, threading
-from membox_queue import AsyncQueue
-queue = AsyncQueue(sys.argv[1])
-async def main():
-    async for item in queue:
-        break
-    return os.fork()
-child = asyncio.run(main())
-if child == 0:
-    signal.alarm(20)
-    asyncio.run(queue.enqueue("child"))
-    os._exit(0)
-print(os.waitpid(child, 0)[1])
-"""
+def test_a_child_forked_after_a_loop_was_left_does_not_wait_for_its_parents_threads(address, queue, start):
+    program = PROGRAMS / "fork_after_a_loop.py"
     queue.enqueue("x")
-    assert start(program, path).communicate(timeout=30)[0] == "0\n"
+    assert start(program, address).communicate(timeout=30)[0] == "0\n"
     assert queue.counts()["pending"] == 2
 
 
-def test_a_crowd_of_waits_leaves_neither_threads_nor_bells_behind(path, until):
+def test_a_crowd_of_waits_leaves_neither_threads_nor_bells_behind(open_async_queue, until):
     def bells():
         found = []
         for name in os.listdir("/proc/self/fd"):
@@ -159,7 +114,7 @@ def test_a_crowd_of_waits_leaves_neither_threads_nor_bells_behind(path, until):
         return sum("eventfd" in link for link in found)
 
     async def main():
-        async with AsyncQueue(path) as aqueue:
+        async with open_async_queue() as aqueue:
             id = await aqueue.enqueue("x")
             before = threading.active_count()
             waiting = [asyncio.create_task(aqueue.wait(id)) for _ in range(150)]
@@ -179,7 +134,7 @@ def test_a_crowd_of_waits_leaves_neither_threads_nor_bells_behind(path, until):
 
 
 @pytest.mark.parametrize("handler", ["coroutine", "plain"])
-def test_a_queue_that_is_closed_under_its_loop_gives_back_what_that_holds(path, queue, handler):
+def test_a_queue_that_is_closed_under_its_loop_gives_back_what_that_holds(open_async_queue, queue, handler):
     free = threading.Event()
 
     async def main():
@@ -194,7 +149,7 @@ def test_a_queue_that_is_closed_under_its_loop_gives_back_what_that_holds(path, 
             events.call_soon_threadsafe(began.set)
             free.wait(20)
 
-        async with AsyncQueue(path) as aqueue:
+        async with open_async_queue() as aqueue:
             task = asyncio.create_task(aqueue.work({"coroutine": coroutine, "plain": plain}[handler]))
             await began.wait()
         assert queue.counts()["processing"] == 0
@@ -208,31 +163,16 @@ def test_a_queue_that_is_closed_under_its_loop_gives_back_what_that_holds(path, 
 
 
 @pytest.mark.parametrize("how", ["stopped", "closed"])
-def test_a_queue_whose_loop_runs_in_no_event_loop_any_more_is_closed_all_the_same(path, queue, start, how):
-    program = """
-import asyncio, os, sys
-from membox_queue import AsyncQueue
-queue = AsyncQueue(sys.argv[1])
-events = asyncio.new_event_loop()
-async def handler(item):
-    events.stop()
-    await asyncio.Event().wait()
-working = events.create_task(queue.work(handler))
-events.run_forever()
-if sys.argv[2] == "closed":
-    events.close()
-asyncio.run(asyncio.wait_for(queue.close(), 20))
-print("closed", flush=True)
-os._exit(0)
-"""
+def test_a_queue_whose_loop_runs_in_no_event_loop_any_more_is_closed_all_the_same(address, queue, start, how):
+    program = PROGRAMS / "close_after_the_event_loop.py"
     queue.enqueue("x")
-    assert start(program, path, how).communicate(timeout=30)[0] == "closed\n"
+    assert start(program, address, how).communicate(timeout=30)[0] == "closed\n"
     assert (queue.get(1).status, queue.get(1).retries, queue.get(1).error) == ("pending", 0, None)
 
 
-def test_a_handler_may_close_its_queue(path, queue):
+def test_a_handler_may_close_its_queue(open_async_queue, queue):
     async def main():
-        aqueue = AsyncQueue(path)
+        aqueue = open_async_queue()
 
         async def handler(item):
             await aqueue.close()
@@ -247,7 +187,7 @@ def test_a_handler_may_close_its_queue(path, queue):
 
 
 @pytest.mark.parametrize("kind", ["coroutine", "plain"])
-def test_a_handler_sees_the_context_variables_of_who_drains_and_not_those_of_other_items(path, queue, kind):
+def test_a_handler_sees_the_context_variables_of_the_caller_and_of_no_other_item(open_async_queue, queue, kind):
     queue.enqueue_many(["a", "b"])
     seen = []
 
@@ -260,7 +200,7 @@ def test_a_handler_sees_the_context_variables_of_who_drains_and_not_those_of_oth
 
     async def main():
         asked_by.set("anna")
-        async with AsyncQueue(path) as aqueue:
+        async with open_async_queue() as aqueue:
             await aqueue.drain({"coroutine": coroutine, "plain": plain}[kind])
 
     asyncio.run(main())
@@ -268,7 +208,9 @@ def test_a_handler_sees_the_context_variables_of_who_drains_and_not_those_of_oth
 
 
 @pytest.mark.parametrize("swallowed", [False, True])
-def test_a_handler_that_cancels_its_own_task_ends_neither_the_loop_nor_the_next_item(path, queue, swallowed):
+def test_a_handler_that_cancels_its_own_task_ends_neither_the_loop_nor_the_next_item(
+    open_async_queue, queue, swallowed
+):
     async def handler(item):
         if item.content == "self":
             asyncio.current_task().cancel()
@@ -281,16 +223,16 @@ def test_a_handler_that_cancels_its_own_task_ends_neither_the_loop_nor_the_next_
             raise asyncio.CancelledError
 
     async def main():
-        async with AsyncQueue(path) as aqueue:
+        async with open_async_queue() as aqueue:
             return await aqueue.drain(handler)
 
     queue.enqueue_many(["self", "stray", "ok"])
     assert asyncio.run(main()) == DrainReport(done=1 + swallowed, failed=2 - swallowed)
 
 
-def test_a_plain_handler_may_raise_even_a_stop_iteration(path, queue):
+def test_a_plain_handler_may_raise_even_a_stop_iteration(open_async_queue, queue):
     async def main():
-        async with AsyncQueue(path) as aqueue:
+        async with open_async_queue() as aqueue:
             return await asyncio.wait_for(aqueue.drain(lambda item: next(iter(()))), 20)
 
     queue.enqueue("x")
@@ -299,7 +241,7 @@ def test_a_plain_handler_may_raise_even_a_stop_iteration(path, queue):
 
 
 @pytest.mark.parametrize("batch", [None, "group"])
-def test_a_plain_handler_runs_in_a_thread_also_inside_middleware_that_is_awaited(path, queue, batch):
+def test_a_plain_handler_runs_in_a_thread_also_inside_middleware_that_is_awaited(open_async_queue, queue, batch):
     queue.enqueue("x", group="g")
     seen = []
 
@@ -313,7 +255,7 @@ def test_a_plain_handler_runs_in_a_thread_also_inside_middleware_that_is_awaited
         return "r"
 
     async def main():
-        async with AsyncQueue(path) as aqueue:
+        async with open_async_queue() as aqueue:
             return await aqueue.drain(handler, middleware=[middleware], batch=batch)
 
     assert asyncio.run(main()) == DrainReport(done=1)
@@ -325,37 +267,9 @@ def test_a_plain_handler_runs_in_a_thread_also_inside_middleware_that_is_awaited
 # Cancelling what waits for others.
 
 
-@pytest.mark.parametrize("what", ["enqueue", "enqueue_many", "claim", "claim with wait", "purge", "lock"])
-def test_a_verb_that_waits_for_another_writer_is_cancelled_at_once_and_changes_nothing(path, queue, writer, what):
-    queue.enqueue("x")
-
+def test_a_wait_for_room_is_cancelled_at_once_and_keeps_no_verb_from_its_turn(open_async_queue):
     async def main():
-        async with AsyncQueue(path, busy_timeout=60) as aqueue:
-            await aqueue.pending()
-            let_go = await asyncio.to_thread(writer)
-            calls = {
-                "enqueue": lambda: aqueue.enqueue("y"),
-                "enqueue_many": lambda: aqueue.enqueue_many(["y", "z"]),
-                "claim": lambda: aqueue.claim(),
-                "claim with wait": lambda: aqueue.claim(wait=60),
-                "purge": lambda: aqueue.purge("pending"),
-                "lock": lambda: aqueue.lock("nightly").acquire(),
-            }
-            began = time.monotonic()
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(calls[what](), 0.05)
-            took = time.monotonic() - began
-            await asyncio.to_thread(let_go)
-            return took
-
-    # The file was held all the while.
-    assert asyncio.run(main()) < 20
-    assert (queue.counts()["pending"], queue.get(1).attempt) == (1, 0)
-
-
-def test_a_wait_for_room_is_cancelled_at_once_and_keeps_no_verb_from_its_turn(path):
-    async def main():
-        async with AsyncQueue(path, max_pending=1) as aqueue:
+        async with open_async_queue(max_pending=1) as aqueue:
             await aqueue.enqueue("first")
             waiting = [asyncio.create_task(aqueue.enqueue("more", wait=60)) for _ in range(40)]
             await asyncio.sleep(0.05)
@@ -369,62 +283,16 @@ def test_a_wait_for_room_is_cancelled_at_once_and_keeps_no_verb_from_its_turn(pa
     asyncio.run(main())
 
 
-def test_what_ends_a_claim_is_carried_out_although_it_is_cancelled(path, queue, writer):
-    queue.enqueue("x")
-
-    async def main():
-        async with AsyncQueue(path) as aqueue:
-            item = await aqueue.claim()
-            let_go = await asyncio.to_thread(writer)
-            ending = asyncio.create_task(aqueue.mark_done(item))
-            await asyncio.sleep(0.05)
-            ending.cancel()
-            await asyncio.sleep(0.05)
-            assert not ending.done()
-            await asyncio.to_thread(let_go)
-            await asyncio.wait([ending])
-            assert ending.cancelled()
-
-    asyncio.run(main())
-    assert queue.get(1).status == "done"
-
-
-def test_a_relative_path_means_the_same_file_wherever_the_program_goes_before_the_first_await(tmp_path, monkeypatch):
-    (tmp_path / "here").mkdir()
-    (tmp_path / "there").mkdir()
-    (tmp_path / "here" / "link.db").symlink_to("memory.db")
-    expected = tmp_path / "here" / "memory.db"
-
-    async def main():
-        monkeypatch.chdir(tmp_path / "here")
-        for name in ("memory.db", "link.db"):
-            aqueue = AsyncQueue(name)
-            monkeypatch.chdir(tmp_path / "there")
-            assert aqueue.path == expected
-            await aqueue.enqueue("x")
-            assert aqueue.path == expected
-            assert pickle.loads(pickle.dumps(aqueue)).path == expected
-            await aqueue.close()
-            monkeypatch.chdir(tmp_path / "here")
-
-    asyncio.run(main())
-    assert os.listdir(tmp_path / "there") == []
-    with Queue(expected) as queue:
-        assert queue.pending() == 2
-
-
-def test_its_name_is_told_and_it_can_be_sent_to_another_process(path):
-    queue = AsyncQueue(path, "emails", max_retries=7)
-    assert repr(queue) == f"<AsyncQueue 'emails' in {os.fspath(path)!r}>"
+def test_its_name_is_told_and_it_can_be_sent_to_another_process(open_async_queue):
+    queue = open_async_queue("emails", max_retries=7)
+    assert repr(queue).startswith("<AsyncQueue 'emails' in ")
     again = pickle.loads(pickle.dumps(queue))
-    assert (again.path, again.name, again._given) == (queue.path, "emails", {"max_retries": 7})
-    with pytest.raises(TypeError, match="in-memory"):
-        pickle.dumps(AsyncQueue(":memory:"))
+    assert (repr(again), again.name, again._given) == (repr(queue), "emails", {"max_retries": 7})
 
 
 @pytest.mark.parametrize("kind", ["coroutine", "plain"])
 @pytest.mark.parametrize(("error", "counted"), [(SystemExit, 1), (KeyboardInterrupt, 0)])
-def test_a_handler_that_ends_the_program_gives_its_item_back(path, queue, kind, error, counted):
+def test_a_handler_that_ends_the_program_gives_its_item_back(open_async_queue, queue, kind, error, counted):
     def plain(item):
         raise error
 
@@ -432,7 +300,7 @@ def test_a_handler_that_ends_the_program_gives_its_item_back(path, queue, kind, 
         raise error
 
     async def main():
-        async with AsyncQueue(path) as aqueue:
+        async with open_async_queue() as aqueue:
             await aqueue.drain({"coroutine": coroutine, "plain": plain}[kind], concurrency=2)
 
     queue.enqueue("x")
@@ -442,32 +310,10 @@ def test_a_handler_that_ends_the_program_gives_its_item_back(path, queue, kind, 
     assert not queue.worker_is_alive()
 
 
-def test_a_loop_that_could_not_give_everything_back_is_over_all_the_same(path, queue, writer):
-    async def main():
-        async with AsyncQueue(path, busy_timeout=0.05) as aqueue:
-            began = asyncio.Event()
-
-            async def handler(item):
-                began.set()
-                await asyncio.Event().wait()
-
-            task = asyncio.create_task(aqueue.work(handler))
-            await began.wait()
-            let_go = await asyncio.to_thread(writer)
-            closing = asyncio.create_task(aqueue.close())
-            with pytest.raises(QueueBusyError):
-                await asyncio.wait_for(task, 20)
-            await asyncio.to_thread(let_go)
-            await asyncio.wait_for(closing, 20)
-
-    queue.enqueue("x")
-    asyncio.run(main())
-
-
 @pytest.mark.parametrize("verb", ["drain", "work"])
-def test_a_loop_whose_task_has_not_had_its_turn_yet_can_be_stopped(path, queue, verb):
+def test_a_loop_whose_task_has_not_had_its_turn_yet_can_be_stopped(open_async_queue, queue, verb):
     async def main():
-        async with AsyncQueue(path) as aqueue:
+        async with open_async_queue() as aqueue:
             running = asyncio.create_task(getattr(aqueue, verb)(lambda item: None))
             aqueue.stop()
             assert await asyncio.wait_for(running, 30) == DrainReport(stopped=True)

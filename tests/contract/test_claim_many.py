@@ -29,9 +29,9 @@ def test_the_lease_is_the_queues_or_the_calls(queue, clock):
     assert item.lease_until == clock.now + timedelta(seconds=5)
 
 
-def test_it_can_wait_for_the_first_item(queue, path, start):
+def test_it_can_wait_for_the_first_item(queue, address, start):
     assert queue.claim_many(5, wait=0.02) == []
-    enqueuer = start("import sys, membox_queue; membox_queue.Queue(sys.argv[1]).enqueue_many(['a', 'b'])", path)
+    enqueuer = start("import sys, membox_queue; membox_queue.Queue(sys.argv[1]).enqueue_many(['a', 'b'])", address)
     assert [item.content for item in queue.claim_many(5, wait=30)] == ["a", "b"]
     assert enqueuer.wait(30) == 0
 

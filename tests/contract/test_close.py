@@ -1,11 +1,9 @@
 """close: the end of an object's use of the file."""
 
-import contextlib
-import os
 import threading
 
 import pytest
-from membox_queue import Queue, QueueClosedError, StorageError
+from membox_queue import QueueClosedError
 
 VERBS = {
     "enqueue": lambda queue, item: queue.enqueue("x"),
@@ -53,15 +51,8 @@ def test_closing_twice_is_closing_once(queue):
     assert queue.closed
 
 
-def test_closing_the_last_queue_leaves_one_complete_file(path, sql):
-    with Queue(path) as queue:
-        queue.enqueue_many(["x"] * 100)
-    assert os.listdir(path.parent) == [path.name]
-    assert sql(path, "SELECT count(*) FROM ingest_queue") == [[100]]
-
-
-def test_closing_one_queue_leaves_others_of_the_same_file_open(path):
-    with Queue(path) as first, Queue(path) as second:
+def test_closing_one_queue_leaves_others_of_the_same_file_open(open_queue):
+    with open_queue() as first, open_queue() as second:
         first.close()
         assert second.enqueue("x") == 1
         assert second.claim().content == "x"
@@ -83,31 +74,8 @@ def test_closing_ends_a_wait_in_another_thread(queue):
     assert len(raised) == 1
 
 
-def test_closing_gives_the_worker_lease_back(queue, path):
-    with Queue(path) as other:
+def test_closing_gives_the_worker_lease_back(queue, open_queue):
+    with open_queue() as other:
         assert other.acquire_worker_lease()
         assert queue.worker_is_alive()
     assert not queue.worker_is_alive()
-
-
-def test_closing_after_the_file_vanished_with_a_lease_and_a_lock_held_is_logged_and_does_not_raise(path, caplog):
-    queue = Queue(path)
-    assert queue.acquire_worker_lease()
-    with contextlib.suppress(StorageError), queue.lock("nightly"):
-        for file in path.parent.iterdir():
-            file.unlink()
-        queue.close()
-    assert queue.closed
-    assert "removed or replaced" in caplog.text
-
-
-def test_a_lease_that_could_not_be_given_back_is_not_live_after_closing(path, writer, caplog):
-    queue = Queue(path, busy_timeout=0.01)
-    assert queue.acquire_worker_lease()
-    let_go = writer()
-    queue.close()
-    assert "could not give back" in caplog.text
-    let_go()
-    with Queue(path) as other:
-        assert not other.worker_is_alive()
-        assert other.acquire_worker_lease()

@@ -1,25 +1,22 @@
 """configure: settings stored in the file, for all processes and for later."""
 
-import contextlib
 import json
 import pickle
-import sqlite3
 import threading
 from datetime import timedelta
 
 import pytest
 from membox_queue import (
-    CorruptDatabaseError,
     DrainReport,
     NewItem,
     PayloadTooLargeError,
-    Queue,
     QueueClosedError,
     QueueFullError,
     Rate,
     Retry,
     SettingsConflictError,
 )
+from programs import PROGRAMS
 
 DEFAULTS = {
     "lease": 60.0,
@@ -51,30 +48,17 @@ OTHERS = {
     "group_limit": 4,
 }
 
-CONFIGURE = """
-import json, sys
-from membox_queue import Queue
-queue = Queue(sys.argv[1])
-queue.configure(**json.loads(sys.argv[2]))
-queue.close()
-"""
-
 
 def settings(queue):
     return {name: value for name, value in queue.options.items() if name in DEFAULTS}
 
 
-def stored(sql, path, queue="ingest"):
-    rows = sql(path, "SELECT value FROM membox_queue_meta WHERE key = ?", f"settings:{queue}")
-    return json.loads(rows[0][0]) if rows else None
-
-
 @pytest.fixture
-def elsewhere(path, start):
+def elsewhere(address, start):
     """Configure the queue in another process."""
 
     def configure(**settings):
-        process = start(CONFIGURE, path, json.dumps(settings))
+        process = start(PROGRAMS / "configure.py", address, json.dumps(settings))
         process.communicate(timeout=30)
         assert process.returncode == 0
 
@@ -85,36 +69,36 @@ def test_a_queue_has_the_defaults_until_something_is_stored(queue):
     assert settings(queue) == DEFAULTS
 
 
-def test_all_settings_hold_at_once_and_for_those_who_open_later(queue, path):
+def test_all_settings_hold_at_once_and_for_those_who_open_later(queue, open_queue):
     queue.configure(**OTHERS)
     assert settings(queue) == OTHERS
     queue.close()
-    with Queue(path) as later:
+    with open_queue() as later:
         assert settings(later) == OTHERS
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_setting_is_stored_alone_and_forgotten_by_none(queue, path, name):
+def test_a_setting_is_stored_alone_and_forgotten_by_none(queue, open_queue, name):
     queue.configure(**{name: OTHERS[name]})
-    with Queue(path) as other:
+    with open_queue() as other:
         assert settings(other) == {**DEFAULTS, name: OTHERS[name]}
     queue.configure(**{name: None})
     assert settings(queue) == DEFAULTS
-    with Queue(path, **{name: OTHERS[name]}) as other:
+    with open_queue(**{name: OTHERS[name]}) as other:
         assert settings(other) == {**DEFAULTS, name: OTHERS[name]}
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_an_argument_may_repeat_what_is_stored_but_not_differ_from_it(queue, path, name):
+def test_an_argument_may_repeat_what_is_stored_but_not_differ_from_it(queue, open_queue, name):
     queue.configure(**{name: OTHERS[name]})
-    Queue(path, **{name: OTHERS[name]}).close()
+    open_queue(**{name: OTHERS[name]}).close()
     other = Rate(9, per=9) if "rate" in name else Retry(max=9) if name == "retry" else 9
     if name == "keep_content":
         other = True
     with pytest.raises(SettingsConflictError, match=rf"{name}=.*'ingest'.*configure\({name}=") as raised:
-        Queue(path, **{name: other})
+        open_queue(**{name: other})
     assert isinstance(pickle.loads(pickle.dumps(raised.value)), SettingsConflictError)
-    with Queue(path) as again:
+    with open_queue() as again:
         assert settings(again) == {**DEFAULTS, name: OTHERS[name]}
 
 
@@ -130,29 +114,29 @@ def test_an_argument_may_repeat_what_is_stored_but_not_differ_from_it(queue, pat
         ("retry", Retry(max=2), Retry(max=3), (f"={Retry(max=2)!r} ", f"given {Retry(max=3)!r};")),
     ],
 )
-def test_a_conflict_names_both_values_as_python_writes_them(queue, path, name, stored, given, said):
+def test_a_conflict_names_both_values_as_python_writes_them(queue, open_queue, name, stored, given, said):
     queue.configure(**{name: stored})
     with pytest.raises(SettingsConflictError) as raised:
-        Queue(path, **{name: given})
+        open_queue(**{name: given})
     assert all(part in str(raised.value) for part in said), str(raised.value)
 
 
-def test_settings_belong_to_one_queue_of_the_file(queue, path):
+def test_settings_belong_to_one_queue_of_the_file(queue, open_queue):
     queue.configure(lease=5, group_limit=2)
-    with Queue(path, "mail", lease=7, group_limit=3) as mail:
+    with open_queue("mail", lease=7, group_limit=3) as mail:
         assert (mail.options["lease"], mail.options["group_limit"]) == (7, 3)
         assert (queue.options["lease"], queue.options["group_limit"]) == (5, 2)
 
 
-def test_an_argument_is_not_stored(path):
-    with Queue(path, lease=5, max_retries=9):
+def test_an_argument_is_not_stored(open_queue):
+    with open_queue(lease=5, max_retries=9):
         pass
-    with Queue(path) as queue:
+    with open_queue() as queue:
         assert settings(queue) == DEFAULTS
 
 
-def test_who_configures_gives_up_an_own_argument_of_that_name(path, elsewhere):
-    with Queue(path, lease=5, max_retries=7) as queue:
+def test_who_configures_gives_up_an_own_argument_of_that_name(open_queue, elsewhere):
+    with open_queue(lease=5, max_retries=7) as queue:
         queue.configure(lease=6)
         assert (queue.options["lease"], queue.options["max_retries"]) == (6, 7)
         elsewhere(lease=8)
@@ -175,57 +159,57 @@ def test_an_open_queue_takes_over_what_another_process_stores_at_its_next_claim(
     assert settings(queue) == {**DEFAULTS, "max_retries": 1}
 
 
-def test_an_open_queue_keeps_what_it_was_opened_with(path, elsewhere):
-    with Queue(path, lease=5) as queue:
+def test_an_open_queue_keeps_what_it_was_opened_with(open_queue, elsewhere):
+    with open_queue(lease=5) as queue:
         elsewhere(lease=600, max_retries=1)
         queue.enqueue("x")
         queue.claim()
         assert (queue.options["lease"], queue.options["max_retries"]) == (5, 1)
         with pytest.raises(SettingsConflictError, match="lease"):
-            Queue(path, lease=5)
+            open_queue(lease=5)
 
 
-def test_configuring_one_thing_is_no_conflict_about_another(path, elsewhere):
-    with Queue(path, max_retries=5) as queue:
+def test_configuring_one_thing_is_no_conflict_about_another(open_queue, elsewhere):
+    with open_queue(max_retries=5) as queue:
         elsewhere(max_retries=7)
         queue.configure(lease=10)
         assert (queue.options["lease"], queue.options["max_retries"]) == (10, 5)
 
 
 @pytest.mark.parametrize("given", [None, 1])
-def test_priority_counts_nothing_inside_a_group_whose_limit_another_process_raises(path, elsewhere, given):
-    with Queue(path, group_limit=given) as queue:
+def test_priority_counts_nothing_inside_a_group_whose_limit_another_process_raises(open_queue, elsewhere, given):
+    with open_queue(group_limit=given) as queue:
         queue.enqueue_many(NewItem(str(number), group="a", priority=number) for number in range(4))
         elsewhere(group_limit=3)
         assert [queue.claim().content for _ in range(3)] == ["0", "1", "2"]
         assert queue.options["group_limit"] == 3
 
 
-def test_a_group_limit_that_was_given_is_what_the_file_says_from_then_on(path):
-    with Queue(path, group_limit=3) as queue, Queue(path) as other:
+def test_a_group_limit_that_was_given_is_what_the_file_says_from_then_on(open_queue):
+    with open_queue(group_limit=3) as queue, open_queue() as other:
         assert queue.options["group_limit"] == 3
         other.configure(group_limit=None)
         assert queue.options["group_limit"] == 1
 
 
-def test_an_item_ends_by_what_was_configured_while_it_was_held(queue, path):
+def test_an_item_ends_by_what_was_configured_while_it_was_held(queue, open_queue):
     queue.enqueue_many(["a", "b", "c"])
     a, b, c = queue.claim_many(3)
-    with Queue(path) as other:
+    with open_queue() as other:
         other.configure(retry=Retry(max=9), keep_content=False)
     queue.mark_failed(a, "no")
     assert queue.get(a.id).status == "pending"
     queue.mark_done(b)
     assert queue.get(b.id).content is None
-    with Queue(path) as other:
+    with open_queue() as other:
         other.configure(keep_content=True)
     queue.mark_done_many([c])
     assert queue.get(c.id).content == "c"
 
 
-def test_a_loop_ends_items_by_what_was_configured_while_they_were_handled(queue, path):
+def test_a_loop_ends_items_by_what_was_configured_while_they_were_handled(queue, open_queue):
     def handler(item):
-        with Queue(path) as other:
+        with open_queue() as other:
             other.configure(retry=Retry(max=9), keep_content=False)
         if item.content == "bad":
             raise ValueError
@@ -235,11 +219,11 @@ def test_a_loop_ends_items_by_what_was_configured_while_they_were_handled(queue,
     assert queue.get(1).content is None
 
 
-def test_who_brings_failed_items_back_or_tidies_up_goes_by_what_is_configured(queue, path):
+def test_who_brings_failed_items_back_or_tidies_up_goes_by_what_is_configured(queue, open_queue):
     queue.enqueue_many(["a", "b"])
     queue.mark_failed(queue.claim(), "no")
     queue.mark_done(queue.claim())
-    with Queue(path) as other:
+    with open_queue() as other:
         other.configure(max_retries=1, keep_last=0)
     assert queue.retry_failed() == 0
     queue.tend()
@@ -247,11 +231,11 @@ def test_who_brings_failed_items_back_or_tidies_up_goes_by_what_is_configured(qu
 
 
 @pytest.mark.parametrize("content", ["x" * 50, ["x" * 50]])
-def test_nobody_is_refused_by_a_size_that_was_raised_since(queue, path, content):
+def test_nobody_is_refused_by_a_size_that_was_raised_since(queue, open_queue, content):
     queue.configure(max_bytes=10)
     queue.enqueue("x")
     item = queue.claim()
-    with Queue(path) as other:
+    with open_queue() as other:
         other.configure(max_bytes=100)
         queue.enqueue(content)
         other.configure(max_bytes=200)
@@ -263,13 +247,10 @@ def test_nobody_is_refused_by_a_size_that_was_raised_since(queue, path, content)
         assert queue.drain(lambda item: content) == DrainReport(done=4)
 
 
-def test_a_limit_that_was_lowered_since_holds_for_who_only_enqueues(queue, path):
+def test_a_limit_that_was_lowered_since_holds_for_who_only_enqueues(queue, open_queue):
     queue.enqueue("x" * 50)
-    with Queue(path) as other:
+    with open_queue() as other:
         other.configure(max_bytes=10)
-        with contextlib.closing(sqlite3.connect(path)) as connection, pytest.raises(PayloadTooLargeError):
-            queue.enqueue("x" * 50, connection=connection)
-        other.configure(max_bytes=11)
         with pytest.raises(PayloadTooLargeError):
             queue.enqueue("x" * 50)
         other.configure(max_pending=1)
@@ -289,7 +270,7 @@ def test_an_enqueue_that_waits_gets_in_when_another_process_makes_room(queue, el
     assert queue.counts()["pending"] == 2
 
 
-def test_a_waiting_claim_learns_that_more_is_allowed(queue, path, elsewhere):
+def test_a_waiting_claim_learns_that_more_is_allowed(queue, elsewhere):
     queue.configure(rate=Rate(1, per=3600))
     queue.enqueue_many(["a", "b"])
     queue.claim()
@@ -301,11 +282,11 @@ def test_a_waiting_claim_learns_that_more_is_allowed(queue, path, elsewhere):
     assert found[0].content == "b"
 
 
-def test_nobody_overwrites_what_others_configure_at_the_same_time(path):
+def test_nobody_overwrites_what_others_configure_at_the_same_time(open_queue):
     barrier = threading.Barrier(len(OTHERS))
 
     def configure(name):
-        with Queue(path, durability="normal") as queue:
+        with open_queue(durability="normal") as queue:
             barrier.wait()
             queue.configure(**{name: OTHERS[name]})
 
@@ -314,33 +295,8 @@ def test_nobody_overwrites_what_others_configure_at_the_same_time(path):
         thread.start()
     for thread in threads:
         thread.join(30)
-    with Queue(path) as queue:
+    with open_queue() as queue:
         assert settings(queue) == OTHERS
-
-
-def test_what_a_newer_version_has_stored_survives(queue, path, sql):
-    queue.configure(lease=5)
-    text = json.dumps({"lease_ms": 5000, "from_the_future": {"a": [1, None]}})
-    sql(path, "UPDATE membox_queue_meta SET value = ? WHERE key = 'settings:ingest'", text)
-    queue.configure(max_retries=1)
-    queue.configure(lease=None)
-    assert stored(sql, path) == {"max_retries": 1, "from_the_future": {"a": [1, None]}}
-    with Queue(path) as other:
-        assert settings(other) == {**DEFAULTS, "max_retries": 1}
-
-
-@pytest.mark.parametrize("text", ["", "no JSON", "[1]", '{"lease_ms": "soon"}', '{"rate": {"count": 1}}'])
-def test_settings_that_cannot_be_read_are_an_error_that_says_where_they_are(queue, path, sql, text):
-    queue.configure(lease=5)
-    queue.enqueue_many(["in hand", "x"])
-    item = queue.claim()
-    sql(path, "UPDATE membox_queue_meta SET value = ? WHERE key = 'settings:ingest'", text)
-    with pytest.raises(CorruptDatabaseError, match="settings stored in membox_queue_meta"):
-        Queue(path)
-    with pytest.raises(CorruptDatabaseError, match="settings stored in membox_queue_meta"):
-        queue.claim()
-    assert queue.mark_done(item)
-    assert queue.counts()["processing"] == 0
 
 
 @pytest.mark.parametrize(
@@ -371,25 +327,26 @@ def test_settings_that_cannot_be_read_are_an_error_that_says_where_they_are(queu
         ({"leese": None}, (TypeError, ValueError)),
     ],
 )
-def test_a_wrong_setting_is_named_and_nothing_is_written(queue, path, sql, wrong, error):
+def test_a_wrong_setting_is_named_and_nothing_is_written(queue, open_queue, wrong, error):
     (name,) = wrong
     right = {"keep_last": 9} if name == "lease" else {"lease": 9}
     with pytest.raises(error, match=name):
         queue.configure(**right, **wrong)
     assert settings(queue) == DEFAULTS
-    assert stored(sql, path) is None
+    with open_queue() as other:
+        assert settings(other) == DEFAULTS
     if name not in ("durability", "leese"):
         with pytest.raises(error, match=name):
-            Queue(path, **wrong)
+            open_queue(**wrong)
 
 
-def test_an_argument_that_is_refused_makes_no_file(path):
+def test_an_argument_that_is_refused_makes_no_file(open_queue, engine):
     with pytest.raises(ValueError, match="keep_last"):
-        Queue(path, keep_last=-1)
-    assert not path.exists()
+        open_queue(keep_last=-1)
+    assert not engine.exists()
 
 
-def test_a_group_limit_that_is_configured_moves_groups_at_once(queue, path, elsewhere):
+def test_a_group_limit_that_is_configured_moves_groups_at_once(queue, elsewhere):
     queue.enqueue_many(NewItem(str(number), group="a") for number in range(6))
     assert (queue.claim().content, queue.claim()) == ("0", None)
     elsewhere(group_limit=3)
@@ -434,8 +391,8 @@ def test_a_policy_that_is_configured_sends_items_back(queue, clock):
     assert queue.get(1).status == "failed"
 
 
-def test_a_pickled_queue_takes_its_arguments_along_and_the_rest_from_the_file(path):
-    with Queue(path, "mail", lease=5, rate=Rate(2, per=3), keep_content=False) as queue:
+def test_a_pickled_queue_takes_its_arguments_along_and_the_rest_from_the_file(open_queue):
+    with open_queue("mail", lease=5, rate=Rate(2, per=3), keep_content=False) as queue:
         queue.configure(max_retries=1, lease=7)
         assert queue._given["lease"] is None
         with pickle.loads(pickle.dumps(queue)) as copy:
@@ -446,26 +403,18 @@ def test_a_pickled_queue_takes_its_arguments_along_and_the_rest_from_the_file(pa
             assert (copy.options["lease"], copy.options["rate"]) == (60, Rate(2, per=3))
 
 
-def test_a_queue_that_is_opened_once_more_yields_to_what_was_configured_since(path, elsewhere):
-    with Queue(path, lease=5, max_retries=7) as queue:
+def test_a_queue_that_is_opened_once_more_yields_to_what_was_configured_since(open_queue, elsewhere):
+    with open_queue(lease=5, max_retries=7) as queue:
         elsewhere(lease=600)
         with pickle.loads(pickle.dumps(queue)) as copy:
             assert (copy.options["lease"], copy.options["max_retries"]) == (600, 7)
 
 
-def test_nothing_to_configure_changes_nothing(queue, path):
+def test_nothing_to_configure_changes_nothing(queue, open_queue):
     queue.configure(lease=5)
     queue.configure()
-    with Queue(path) as other:
+    with open_queue() as other:
         assert settings(other) == {**DEFAULTS, "lease": 5}
-
-
-def test_a_queue_in_memory_is_configured_too():
-    with Queue(":memory:") as queue:
-        queue.configure(lease=5)
-        queue.enqueue("x")
-        queue.claim()
-        assert queue.options["lease"] == 5
 
 
 def test_a_closed_queue_cannot_be_configured(queue):

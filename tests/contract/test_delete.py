@@ -1,7 +1,6 @@
 """delete: an item is gone, whatever its status."""
 
 import pytest
-from membox_queue import Queue
 
 
 def test_an_item_in_any_state_can_be_removed(queue):
@@ -13,9 +12,9 @@ def test_an_item_in_any_state_can_be_removed(queue):
     assert queue.items() == []
 
 
-def test_what_is_not_there_is_not_removed(queue, path):
+def test_what_is_not_there_is_not_removed(queue, open_queue):
     qid = queue.enqueue("x")
-    with Queue(path, "mail") as mail:
+    with open_queue("mail") as mail:
         assert mail.delete(qid) is False
     assert queue.delete(qid) is True
     assert queue.delete(qid) is False

@@ -4,10 +4,19 @@ import asyncio
 import contextlib
 import logging
 import sys
+import threading
 from datetime import timedelta
 
 import pytest
-from membox_queue import DrainReport, GiveUp, Queue, Retry, RetryLater
+from loops_in_threads import nothing
+from membox_queue import (
+    DrainReport,
+    GiveUp,
+    Queue,
+    QueueBusyError,
+    Retry,
+    RetryLater,
+)
 
 
 def raising(error):
@@ -34,23 +43,23 @@ def test_an_empty_queue_is_drained_at_once(queue):
     assert not queue.worker_is_alive()
 
 
-def test_a_handler_sees_a_claimed_item_and_a_live_worker(queue, path):
+def test_a_handler_sees_a_claimed_item_and_a_live_worker(queue, open_queue):
     queue.enqueue("x")
     seen = []
 
     def handler(item):
-        with Queue(path) as other:
+        with open_queue() as other:
             seen.append((item.status, item.attempt, item.lost, other.worker_is_alive(), other.claim()))
 
     queue.drain(handler)
     assert seen == [("processing", 1, False, True, None)]
 
 
-def test_the_lease_is_free_when_nothing_is_left(queue, path):
+def test_the_lease_is_free_when_nothing_is_left(queue, open_queue):
     queue.enqueue("x")
     queue.drain(lambda item: None)
     assert not queue.worker_is_alive()
-    with Queue(path) as other:
+    with open_queue() as other:
         assert other.acquire_worker_lease()
 
 
@@ -61,8 +70,8 @@ def test_what_the_handler_returns_is_the_result(queue):
 
 
 @pytest.mark.parametrize("result", [object(), b"bytes", float("nan"), {1: 2}, "\ud800", "r" * 200])
-def test_a_result_that_cannot_be_stored_is_left_out_with_a_warning_and_the_item_is_done(path, caplog, result):
-    with Queue(path, max_bytes=100) as queue:
+def test_a_result_that_cannot_be_stored_is_left_out_and_the_item_is_done(open_queue, caplog, result):
+    with open_queue(max_bytes=100) as queue:
         queue.enqueue_many(["a", "b"])
         assert queue.drain(lambda item: result).done == 2
         assert [(item.status, item.result) for item in queue.items()] == [("done", None)] * 2
@@ -77,8 +86,8 @@ def test_a_failing_item_does_not_stop_the_others(queue):
     assert queue.get(2).error == "ZeroDivisionError: division by zero"
 
 
-def test_with_a_policy_a_failed_item_is_postponed_until_it_is_exhausted(path, clock):
-    with Queue(path, retry=Retry(max=2, base=30, jitter=0)) as queue:
+def test_with_a_policy_a_failed_item_is_postponed_until_it_is_exhausted(open_queue, clock):
+    with open_queue(retry=Retry(max=2, base=30, jitter=0)) as queue:
         queue.enqueue("x")
         assert queue.drain(raising(ValueError("boom"))) == DrainReport(postponed=1)
         assert queue.drain(raising(ValueError("boom"))) == DrainReport()
@@ -139,8 +148,8 @@ def test_retry_later_with_a_time_that_is_none_fails_the_item_and_not_the_drain(q
     assert handled == ["bad", "good"]
 
 
-def test_give_up_is_final_whatever_the_policy_allows(path):
-    with Queue(path, retry=Retry()) as queue:
+def test_give_up_is_final_whatever_the_policy_allows(open_queue):
+    with open_queue(retry=Retry()) as queue:
         queue.enqueue_many(["a", "b"])
         report = queue.drain(lambda item: raising(GiveUp("unreadable") if item.id == 1 else GiveUp())(item))
         assert report == DrainReport(failed=2)
@@ -181,8 +190,8 @@ class PanicException(BaseException):
 
 @pytest.mark.parametrize("concurrency", [1, 2])
 @pytest.mark.parametrize("error", [PanicException("index out of bounds"), asyncio.CancelledError(), GeneratorExit()])
-def test_what_is_no_exception_and_stops_no_program_is_a_failure_like_any_other(path, error, concurrency):
-    with Queue(path, retry=Retry(max=2, base=0)) as queue:
+def test_what_is_no_exception_and_stops_no_program_is_a_failure_like_any_other(open_queue, error, concurrency):
+    with open_queue(retry=Retry(max=2, base=0)) as queue:
         queue.enqueue_many(["poison", "sound"])
         report = queue.drain(lambda item: item.id == 1 and raising(error)(item), concurrency=concurrency)
         assert report == DrainReport(done=1, failed=1, postponed=1)
@@ -220,8 +229,8 @@ class HostileGiveUp(GiveUp):
 @pytest.mark.parametrize("concurrency", [1, 2])
 @pytest.mark.parametrize("told", [False, True])
 @pytest.mark.parametrize("kind", [HostileError, HostileBaseError, HostileGroup, HostileGiveUp])
-def test_an_exception_whose_attributes_raise_fails_its_item_and_the_loop_goes_on(path, kind, told, concurrency):
-    with Queue(path, retry=Retry(max=2, base=0)) as queue:
+def test_an_exception_whose_attributes_raise_fails_its_item_and_the_loop_goes_on(open_queue, kind, told, concurrency):
+    with open_queue(retry=Retry(max=2, base=0)) as queue:
         error = kind("of tasks", [ValueError()]) if kind is HostileGroup else kind()
         queue.enqueue_many(["poison", "sound"])
         on_error = (lambda error, item, phase: str(error)) if told else None
@@ -257,9 +266,9 @@ def test_an_interrupt_in_a_group_of_exceptions_is_an_interrupt(queue):
     assert (queue.get(1).status, queue.get(1).retries) == ("pending", 0)
 
 
-def test_another_live_worker_means_refused_and_nothing_done(queue, path):
+def test_another_live_worker_means_refused_and_nothing_done(queue, open_queue):
     queue.enqueue("x")
-    with Queue(path) as other:
+    with open_queue() as other:
         other.acquire_worker_lease()
         assert queue.drain(raising(AssertionError), retry_failed=True) == DrainReport(refused=True)
         assert queue.get(1).attempt == 0
@@ -295,8 +304,8 @@ def test_an_expired_claim_of_a_vanished_worker_is_drained(queue, clock):
     assert queue.get(1).result == 1
 
 
-def test_a_handler_longer_than_several_leases_keeps_its_item(path, clock, until):
-    with Queue(path, lease=0.3) as queue:
+def test_a_handler_longer_than_several_leases_keeps_its_item(open_queue, clock, until):
+    with open_queue(lease=0.3) as queue:
         queue.enqueue("x")
 
         def handler(item):
@@ -325,8 +334,8 @@ def test_an_item_lost_during_its_handler_is_reported_and_left_to_its_successor(q
     assert queue.mark_done(successors[0])
 
 
-def test_a_worker_whose_lease_was_taken_over_records_its_item_and_stops(path, clock):
-    with Queue(path, lease=1000) as queue, Queue(path) as other:
+def test_a_worker_whose_lease_was_taken_over_records_its_item_and_stops(open_queue, clock):
+    with open_queue(lease=1000) as queue, open_queue() as other:
         queue.enqueue_many(["a", "b"])
 
         def handler(item):
@@ -338,13 +347,13 @@ def test_a_worker_whose_lease_was_taken_over_records_its_item_and_stops(path, cl
         assert other.refresh_worker_lease()
 
 
-def test_a_queue_closed_by_its_handler_leaves_the_item_to_the_next_worker(path, clock):
-    queue = Queue(path)
+def test_a_queue_closed_by_its_handler_leaves_the_item_to_the_next_worker(open_queue, clock):
+    queue = open_queue()
     queue.enqueue("x")
     with pytest.raises(Exception, match="closed"):
         queue.drain(lambda item: queue.close())
     clock.advance(61)
-    with Queue(path) as queue:
+    with open_queue() as queue:
         assert queue.drain(lambda item: None) == DrainReport(done=1)
 
 
@@ -404,8 +413,32 @@ def test_what_a_handler_asks_for_is_logged_without_a_traceback(queue, caplog):
     assert because.exc_info[0] is ConnectionError
 
 
-def test_a_drain_without_the_worker_lease_finds_nothing_without_the_write_lock(path, writer):
-    with Queue(path, busy_timeout=0.1) as queue:
-        release = writer()
-        assert queue.drain(lambda item: None, exclusive=False) == DrainReport()
-        release()
+def test_without_exclusive_two_may_drain_together(queue, open_queue, background):
+    together = threading.Barrier(2)
+    queue.enqueue_many(["a", "b"])
+    with open_queue() as other:
+        futures = [
+            background(one.drain, lambda item: together.wait(10) and None, exclusive=False) for one in (queue, other)
+        ]
+        assert [future.result(30) for future in futures] == [DrainReport(done=1)] * 2
+        assert not queue.worker_is_alive()
+
+
+def test_without_exclusive_a_held_lease_does_not_refuse_a_drain(queue, open_queue):
+    queue.enqueue("x")
+    with open_queue() as other:
+        assert other.acquire_worker_lease()
+        assert queue.drain(nothing, exclusive=False) == DrainReport(done=1)
+        assert other.refresh_worker_lease()
+
+
+def test_a_drain_that_cannot_bring_failed_items_back_leaves_no_lease_behind(address):
+    class Broken(Queue):
+        def retry_failed(self, *arguments, **options):
+            raise QueueBusyError("somebody else writes")
+
+    with Broken(address) as queue:
+        queue.enqueue("x")
+        with pytest.raises(QueueBusyError):
+            queue.drain(nothing, retry_failed=True)
+        assert not queue.worker_is_alive()

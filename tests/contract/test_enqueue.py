@@ -1,11 +1,9 @@
 """enqueue: one item in, its id back."""
 
-import re
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from membox_queue import StorageError
 
 
 def test_ids_are_plain_ints_in_the_order_of_arrival(queue):
@@ -28,15 +26,6 @@ def test_a_new_item_is_pending_and_nothing_has_happened_to_it_yet(queue, clock):
     assert item.enqueued_at == clock.now
     unset = "project source_path doc_date error result worker max_retries started_at finished_at run_at lease_until"
     assert {name: getattr(item, name) for name in unset.split()} == dict.fromkeys(unset.split())
-
-
-def test_another_process_sees_the_item_as_soon_as_enqueue_returns(queue, path, sql):
-    queue.enqueue("x", project="p")
-    [[content, project, status, enqueued_at]] = sql(
-        path, "SELECT content, project, status, enqueued_at FROM ingest_queue"
-    )
-    assert (content, project, status) == ("x", "p", "pending")
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}", enqueued_at)
 
 
 def test_a_path_object_and_a_date_are_stored_as_text(queue):
@@ -68,20 +57,3 @@ def test_the_present_and_the_past_mean_now(queue, when):
 def test_any_64_bit_priority_is_kept(queue):
     for priority in (-(2**63), 2**63 - 1):
         assert queue.get(queue.enqueue("x", priority=priority)).priority == priority
-
-
-def test_ids_that_are_used_up_are_not_a_full_disk(queue, path, sql):
-    sql(path, "INSERT INTO ingest_queue (id, content) VALUES (9223372036854775807, 'last')")
-    for enqueue in (queue.enqueue, lambda content: queue.enqueue_many([content])):
-        with pytest.raises(StorageError, match=r"ids are used up.*9223372036854775807.*sqlite_sequence") as raised:
-            enqueue("x")
-        assert type(raised.value) is StorageError
-    with pytest.raises(StorageError, match="ids are used up"):
-        queue.replay(9223372036854775807)
-
-
-def test_what_the_error_about_used_up_ids_advises_helps(queue, path, sql):
-    sql(path, "INSERT INTO ingest_queue (id, content) VALUES (9223372036854775807, 'last')")
-    queue.delete(9223372036854775807)
-    sql(path, "UPDATE sqlite_sequence SET seq = 5 WHERE name = 'ingest_queue'")
-    assert queue.enqueue("x") == 6

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from membox_queue import AsyncQueue, PayloadTooLargeError, Queue
+from membox_queue import PayloadTooLargeError
 
 
 @pytest.fixture
@@ -94,38 +94,38 @@ def reads(monkeypatch):
     return lengths
 
 
-def test_a_file_larger_than_the_limit_is_refused_before_it_is_read(path, note, reads):
-    with Queue(path, max_bytes=100) as queue:
+def test_a_file_larger_than_the_limit_is_refused_before_it_is_read(open_queue, note, reads):
+    with open_queue(max_bytes=100) as queue:
         os.truncate(note, 3 << 30)
         with pytest.raises(PayloadTooLargeError, match="has 3221225472 bytes, the limit is 100"):
             queue.enqueue_file(note)
         assert (reads, queue.pending()) == ([], 0)
 
 
-def test_what_tells_no_size_is_read_no_further_than_the_limit(path, reads):
-    with Queue(path, max_bytes=100) as queue:
+def test_what_tells_no_size_is_read_no_further_than_the_limit(open_queue, reads):
+    with open_queue(max_bytes=100) as queue:
         with pytest.raises(PayloadTooLargeError, match="more than 100 bytes"):
             queue.enqueue_file("/dev/zero")
         assert (sum(reads), queue.pending()) == (101, 0)
 
 
-def test_a_file_exactly_as_large_as_the_limit_is_taken(path, note):
-    with Queue(path, max_bytes=100) as queue:
+def test_a_file_exactly_as_large_as_the_limit_is_taken(open_queue, note):
+    with open_queue(max_bytes=100) as queue:
         note.write_text("x" * 100)
         assert queue.get(queue.enqueue_file(note)).content == "x" * 100
 
 
-def test_the_limit_is_that_of_the_file_if_another_process_has_configured_one(queue, path, note, reads):
-    with Queue(path) as other:
+def test_the_limit_is_that_of_the_file_if_another_process_has_configured_one(queue, open_queue, note, reads):
+    with open_queue() as other:
         other.configure(max_bytes=5)
     with pytest.raises(PayloadTooLargeError):
         queue.enqueue_file(note)
     assert reads == []
 
 
-def test_a_large_file_is_refused_in_asyncio_too(path, note, reads):
+def test_a_large_file_is_refused_in_asyncio_too(open_async_queue, note, reads):
     async def main():
-        async with AsyncQueue(path, max_bytes=5) as aqueue:
+        async with open_async_queue(max_bytes=5) as aqueue:
             with pytest.raises(PayloadTooLargeError):
                 await aqueue.enqueue_file(note)
 

@@ -1,7 +1,7 @@
 """enqueue_many: all or none, in one transaction."""
 
 import pytest
-from membox_queue import NewItem, PayloadTooLargeError, Queue
+from membox_queue import NewItem, PayloadTooLargeError
 
 
 def test_contents_and_new_items_go_in_together_and_their_ids_come_back_in_order(queue):
@@ -24,12 +24,12 @@ def test_one_bad_element_keeps_all_out(queue, bad):
     assert queue.pending() == 0
 
 
-def test_an_error_says_which_element_it_is_about(queue, path):
+def test_an_error_says_which_element_it_is_about(queue, open_queue):
     with pytest.raises(TypeError, match=r"^items\[2\]: content\[0\] is a set"):
         queue.enqueue_many(["a", NewItem("b"), [{1}]])
-    with Queue(path, "numbers", type=int) as numbers, pytest.raises(TypeError, match=r"^items\[1\]: "):
+    with open_queue("numbers", type=int) as numbers, pytest.raises(TypeError, match=r"^items\[1\]: "):
         numbers.enqueue_many([1, "two"])
-    with Queue(path, "small", max_bytes=3) as small, pytest.raises(PayloadTooLargeError, match=r"^items\[1\]: "):
+    with open_queue("small", max_bytes=3) as small, pytest.raises(PayloadTooLargeError, match=r"^items\[1\]: "):
         small.enqueue_many([1, [1, 2, 3]])
 
 

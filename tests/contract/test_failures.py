@@ -1,7 +1,6 @@
 """failures: the latest failed items."""
 
 import pytest
-from membox_queue import Queue
 
 
 def test_they_come_newest_failure_first_whatever_their_ids(queue, clock):
@@ -21,8 +20,8 @@ def test_failures_of_the_same_moment_come_highest_id_first(queue, clock):
     assert [item.id for item in queue.failures()] == [2, 1]
 
 
-def test_five_unless_told_and_only_of_this_queue(queue, path):
-    with Queue(path, "mail") as mail:
+def test_five_unless_told_and_only_of_this_queue(queue, open_queue):
+    with open_queue("mail") as mail:
         mail.enqueue("m")
         mail.mark_failed(mail.claim(), "boom")
     queue.enqueue_many(range(8))

@@ -1,7 +1,6 @@
 """get: one item, as it is now."""
 
 import pytest
-from membox_queue import Queue
 
 
 def test_it_shows_the_item_as_it_is_now_and_stays_as_it_was_read(queue):
@@ -11,19 +10,12 @@ def test_it_shows_the_item_as_it_is_now_and_stays_as_it_was_read(queue):
     assert (before.status, queue.get(qid).status) == ("pending", "processing")
 
 
-def test_what_is_not_in_this_queue_is_none(queue, path):
+def test_what_is_not_in_this_queue_is_none(queue, open_queue):
     qid = queue.enqueue("x")
-    with Queue(path, "mail") as mail:
+    with open_queue("mail") as mail:
         assert mail.get(qid) is None
     assert queue.get(99) is None
     assert queue.get(-1) is None
-
-
-def test_looking_does_not_wait_for_a_writer(queue, writer):
-    qid = queue.enqueue("x")
-    writer()
-    assert queue.get(qid).content == "x"
-    assert queue.pending() == 1
 
 
 @pytest.mark.parametrize("qid", ["1", 1.0, None, True, 2**63])

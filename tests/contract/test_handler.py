@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import sqlite3
-import subprocess
-import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from membox_queue import AsyncItem, AsyncQueue, ContentError, DrainReport, Item, Queue, Retry
+from membox_queue import AsyncItem, ContentError, DrainReport, Item, Retry
 
 NOW = datetime(2026, 11, 16, 10, 30, tzinfo=UTC)
 
@@ -48,32 +44,11 @@ def test_its_arguments_are_enqueued_and_the_drain_calls_it_with_them(queue, send
     assert [queue.get(qid).result for qid in ids] == [1, 2, 3]
 
 
-def test_what_is_stored_is_a_readable_object_of_what_was_given(queue, send, path, sql):
-    send.enqueue("ann", at=NOW)
-    stored = json.loads(sql(path, "SELECT content FROM ingest_queue")[0][0])
-    assert stored == {"to": "ann", "at": "2026-11-16T10:30:00+00:00"}
-    assert queue.get(1).content == stored
-
-
 def test_calling_it_runs_it_at_once(queue, send):
     assert send("ann", "hi") == 1
     assert queue.sent == [("ann", "hi", None)]
     assert queue.pending() == 0
     assert (send.__name__, send.__doc__) == ("send", "Send it.")
-
-
-def test_options_say_more_about_the_item(queue, send, path):
-    later = send.options(delay=60, key="k").enqueue("later")
-    first = send.options(priority=5, group="g", headers={"from": "me"}).enqueue("first")
-    connection = sqlite3.connect(path)
-    with connection:
-        own = send.options(connection=connection).enqueue("own")
-    connection.close()
-    assert queue.get(key="k").id == later
-    assert (queue.get(first).group, queue.get(first).headers) == ("g", {"from": "me"})
-    assert queue.get(own).content == {"to": "own"}
-    queue.drain()
-    assert [to for to, _, _ in queue.sent] == ["first", "own"]
 
 
 @pytest.mark.parametrize(
@@ -121,11 +96,11 @@ def test_work_runs_it_too_and_another_handler_may_be_given(queue, send):
     assert queue.sent[-1] == ("cid", "hello", None)
 
 
-def test_without_a_handler_there_is_nothing_to_run(queue, path):
+def test_without_a_handler_there_is_nothing_to_run(queue, open_async_queue):
     with pytest.raises(TypeError, match=r"has no handler; give one, or register it with @queue\.handler"):
         queue.drain()
     with pytest.raises(TypeError, match="has no handler"):
-        asyncio.run(AsyncQueue(path).drain())
+        asyncio.run(open_async_queue().drain())
 
 
 def test_a_queue_has_one_handler(queue, send):
@@ -140,8 +115,8 @@ def test_a_queue_has_one_handler(queue, send):
         def another(to: str) -> None: ...
 
 
-def test_a_handler_in_a_typed_queue_takes_its_content(path):
-    with Queue(path, type=Doc) as queue:
+def test_a_handler_in_a_typed_queue_takes_its_content(open_queue):
+    with open_queue(type=Doc) as queue:
         with pytest.raises(TypeError, match="the queue holds Doc; wrong must take one argument of that type"):
 
             @queue.handler
@@ -160,8 +135,8 @@ def test_a_handler_in_a_typed_queue_takes_its_content(path):
         assert embed(Doc("a b c", NOW)) == Result(3)
 
 
-def test_a_handler_of_a_typed_queue_has_typed_content_from_any_queue(path):
-    with Queue(path, type=Doc) as queue, Queue(path) as plain, Queue(path, type=str) as other:
+def test_a_handler_of_a_typed_queue_has_typed_content_from_any_queue(open_queue):
+    with open_queue(type=Doc) as queue, open_queue() as plain, open_queue(type=str) as other:
 
         @queue.handler
         def embed(doc: Doc = Doc("none", NOW)) -> str:  # noqa: B008 - a value, never changed
@@ -190,23 +165,23 @@ def test_a_handler_may_ask_for_its_item(queue):
     assert embed.function is not embed
 
 
-def test_one_with_a_name_has_a_queue_of_its_own(queue, send, path):
+def test_one_with_a_name_has_a_queue_of_its_own(queue, send, address):
     @queue.handler(name="emails", retry=Retry(max=2, base=1), lease=5)
     def mail(to: str) -> None:
         raise ValueError(to)
 
     mail.enqueue("ann")
-    assert (mail.queue.name, mail.queue.path, queue.pending()) == ("emails", path, 0)
+    assert (mail.queue.name, mail.queue.path, queue.pending()) == ("emails", queue.path, 0)
     assert (mail.queue.options["lease"], queue.options["lease"]) == (5, 60)
     assert mail.queue.drain() == DrainReport(postponed=1)
     queue.close()
     assert mail.queue.closed
 
 
-def test_settings_are_not_handed_down_to_it(path):
-    with Queue(path, "emails") as emails:
+def test_settings_are_not_handed_down_to_it(open_queue):
+    with open_queue("emails") as emails:
         emails.configure(lease=5)
-    with Queue(path, lease=30, durability="normal") as queue:
+    with open_queue(lease=30, durability="normal") as queue:
 
         @queue.handler(name="emails")
         def mail(to: str) -> None: ...
@@ -216,7 +191,7 @@ def test_settings_are_not_handed_down_to_it(path):
             queue.handler(lease=5)(unannotated)
 
 
-def test_a_worker_serves_all_of_them(queue, send, path, until):
+def test_a_worker_serves_all_of_them(queue, send, until):
     seen = []
 
     @queue.handler(name="emails")
@@ -234,8 +209,8 @@ def test_a_worker_serves_all_of_them(queue, send, path, until):
     assert worker.stop().stopped
 
 
-def test_a_typed_queue_is_served_in_its_type_by_a_worker(path):
-    with Queue(path, type=Doc) as queue:
+def test_a_typed_queue_is_served_in_its_type_by_a_worker(open_queue):
+    with open_queue(type=Doc) as queue:
 
         @queue.handler
         def embed(doc: Doc) -> str:
@@ -294,9 +269,9 @@ def test_groups_are_not_for_a_registered_handler(queue, send):
         queue.drain(batch="group")
 
 
-def test_asyncio_awaits_it(path):
+def test_asyncio_awaits_it(open_async_queue):
     async def main():
-        async with AsyncQueue(path) as queue:
+        async with open_async_queue() as queue:
             seen = []
 
             @queue.handler
@@ -331,71 +306,10 @@ def test_asyncio_awaits_it(path):
     asyncio.run(main())
 
 
-MODULE = """
-from membox_queue import Queue
-
-queue = Queue("own.db")
-
-@queue.handler(name="emails")
-def send(to: str) -> str:
-    return to.upper()
-"""
-
-
-@pytest.mark.parametrize("name", ["queue", "send"])
-def test_the_command_serves_a_handler_where_it_was_registered(tmp_path, name):
-    (tmp_path / "registered_app.py").write_text(MODULE, encoding="utf-8")
-    with Queue(tmp_path / "own.db", "emails") as queue:
-        queue.enqueue({"to": "ann"})
-        command = [sys.executable, "-m", "membox_queue", "process", f"registered_app:{name}"]
-        subprocess.run(command, check=True, cwd=tmp_path, capture_output=True)
-        assert queue.get(1).result == "ANN"
-    with Queue(tmp_path / "other.db") as queue:
-        queue.enqueue({"to": "ben"})
-        command += ["--db", "other.db", "--queue", "ingest"]
-        subprocess.run(command, check=True, cwd=tmp_path, capture_output=True)
-        assert queue.get(1).result == "BEN"
-
-
-AWAITED = """
-from membox_queue import AsyncQueue, Item
-
-queue = AsyncQueue("own.db", "emails")
-
-@queue.handler
-async def send(to: str) -> str:
-    return to.upper()
-
-def odd(item: Item[complex]): ...
-"""
-
-
-@pytest.mark.parametrize("name", ["queue", "send"])
-def test_the_command_awaits_a_registered_coroutine_function(tmp_path, name):
-    (tmp_path / "awaited_app.py").write_text(AWAITED, encoding="utf-8")
-    with Queue(tmp_path / "own.db", "emails") as queue:
-        queue.enqueue({"to": "ann"})
-        command = [sys.executable, "-m", "membox_queue", "process", f"awaited_app:{name}"]
-        subprocess.run(command, check=True, cwd=tmp_path, capture_output=True)
-        assert queue.get(1).result == "ANN"
-
-
-def test_the_command_says_what_it_cannot_serve(tmp_path):
-    (tmp_path / "awaited_app.py").write_text(AWAITED, encoding="utf-8")
-    command = [sys.executable, "-m", "membox_queue", "process", "awaited_app:odd", "--db", "x.db"]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert ended.returncode == 1
-    assert "complex" in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-def test_a_registered_handler_can_be_spawned_itself(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "spawned_app.py").write_text(MODULE, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    import spawned_app
-
-    with spawned_app.queue:
-        qid = spawned_app.send.enqueue("ann")
-        assert spawned_app.send.queue.spawn_worker(spawned_app.send, linger=0)
-        assert spawned_app.send.queue.wait(qid, timeout=60).result == "ANN"
+def test_options_say_more_about_the_item(queue, send):
+    later = send.options(delay=60, key="k").enqueue("later")
+    first = send.options(priority=5, group="g", headers={"from": "me"}).enqueue("first")
+    assert queue.get(key="k").id == later
+    assert (queue.get(first).group, queue.get(first).headers) == ("g", {"from": "me"})
+    queue.drain()
+    assert [to for to, _, _ in queue.sent] == ["first"]

@@ -1,7 +1,7 @@
 """items: pages of items, by status and project, in either direction."""
 
 import pytest
-from membox_queue import NewItem, Queue
+from membox_queue import NewItem
 
 
 @pytest.fixture
@@ -17,8 +17,8 @@ def ids(items):
     return [item.id for item in items]
 
 
-def test_all_items_of_the_queue_oldest_first(full, path):
-    with Queue(path, "mail") as mail:
+def test_all_items_of_the_queue_oldest_first(full, open_queue):
+    with open_queue("mail") as mail:
         mail.enqueue("m")
     assert ids(full.items()) == [1, 2, 3, 4, 5, 6, 7]
     assert ids(full.items(newest_first=True)) == [7, 6, 5, 4, 3, 2, 1]

@@ -3,12 +3,9 @@
 import math
 import pickle
 import re
-import sqlite3
-import subprocess
-from contextlib import closing
 
 import pytest
-from membox_queue import BY_CONTENT, DuplicateItemError, NewItem, Queue, new_key
+from membox_queue import BY_CONTENT, DuplicateItemError, NewItem, new_key
 
 
 def test_the_existing_unfinished_item_comes_back(queue):
@@ -26,10 +23,10 @@ def test_a_finished_item_gives_its_key_back(queue):
     assert queue.enqueue("two", key="k") != first
 
 
-def test_keys_of_other_queues_and_other_keys_do_not_matter(queue, path):
+def test_keys_of_other_queues_and_other_keys_do_not_matter(queue, open_queue):
     queue.enqueue("x", key="k")
     assert queue.enqueue("x", key="l") == 2
-    with Queue(path, "mail") as mail:
+    with open_queue("mail") as mail:
         assert mail.enqueue("x", key="k") == 3
 
 
@@ -63,25 +60,6 @@ def test_replace_changes_everything_it_is_given_and_what_it_is_not(queue, clock)
     assert (item.content, item.group, item.headers, item.priority) == ("new", "h", {}, 0)
     assert (item.project, item.max_retries, item.run_at) == (None, None, None)
     assert queue.group_counts() == {"h": {"pending": 0, "processing": 1}}
-
-
-@pytest.mark.parametrize("way", ["queue", "own connection"])
-def test_an_item_that_was_cancelled_while_it_runs_does_not_swallow_the_next_one_of_its_key(queue, path, way):
-    queue.enqueue("old", key="k")
-    old = queue.claim()
-    queue.cancel(old.id)
-    if way == "queue":
-        new = queue.enqueue("new", key="k")
-    else:
-        with closing(sqlite3.connect(path)) as own, own:
-            new = queue.enqueue("new", key="k", connection=own)
-    assert new != old.id
-    assert queue.enqueue("newer", key="k") == new
-    assert queue.claim().id == new
-    assert not queue.mark_done(old)
-    assert queue.get(old.id).status == "cancelled"
-    assert queue.retry(old.id)
-    assert queue.claim().content == "old"
 
 
 def test_an_unfinished_item_is_found_before_a_later_one_whose_key_is_reserved(queue, clock):
@@ -176,13 +154,6 @@ def test_of_failed_items_with_one_key_the_latest_below_its_ceiling_comes_back(qu
     assert queue.claim().content == "below"
 
 
-def test_plain_sql_cannot_break_the_rule(path, sql):
-    with Queue(path) as queue:
-        queue.enqueue("x", key="k")
-    with pytest.raises(subprocess.CalledProcessError):
-        sql(path, "INSERT INTO ingest_queue (content, dedup_key) VALUES ('y', 'k')")
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -203,3 +174,17 @@ def test_keys_that_make_no_sense_are_refused(queue, options):
 def test_new_keys_are_readable_and_differ():
     assert re.fullmatch(r"discord_[0-9a-f]{16}", new_key("discord"))
     assert new_key("a") != new_key("a")
+
+
+def test_an_item_cancelled_while_it_runs_does_not_swallow_the_next_one_of_its_key(queue):
+    queue.enqueue("old", key="k")
+    old = queue.claim()
+    queue.cancel(old.id)
+    new = queue.enqueue("new", key="k")
+    assert new != old.id
+    assert queue.enqueue("newer", key="k") == new
+    assert queue.claim().id == new
+    assert not queue.mark_done(old)
+    assert queue.get(old.id).status == "cancelled"
+    assert queue.retry(old.id)
+    assert queue.claim().content == "old"

@@ -1,15 +1,14 @@
 """lock: the right to do something alone, on the rules of the worker lease."""
 
 import os
-import sqlite3
 import threading
 
 import pytest
-from membox_queue import Queue, QueueBusyError, StaleClaimError
+from membox_queue import QueueBusyError, StaleClaimError
 
 
-def test_one_holder_at_a_time_and_free_again_afterwards(queue, path):
-    with Queue(path, "other") as other:
+def test_one_holder_at_a_time_and_free_again_afterwards(queue, open_queue):
+    with open_queue("other") as other:
         with queue.lock("nightly"):
             with pytest.raises(QueueBusyError, match=r"'nightly' is held by process \d+"), other.lock("nightly"):
                 pytest.fail("the block must not run")
@@ -29,32 +28,16 @@ def test_an_exception_frees_it_and_goes_on_its_way(queue):
     assert queue.lock("nightly").acquire()
 
 
-def test_a_lock_that_ran_out_is_taken_over_and_its_old_holder_changes_nothing(queue, path, clock):
+def test_a_lock_that_ran_out_is_taken_over_and_its_old_holder_changes_nothing(queue, open_queue, clock):
     old = queue.lock("nightly", ttl=10)
     assert old.acquire()
     clock.advance(11)
-    new = Queue(path).lock("nightly", ttl=10)
+    new = open_queue().lock("nightly", ttl=10)
     assert new.acquire()
     assert not old.release()
     assert not queue.lock("nightly").acquire()
     assert new.release()
     assert not new.release()
-
-
-def test_it_is_renewed_for_as_long_as_the_block_runs(queue, path, clock, until):
-    own = sqlite3.connect(path)
-
-    def heartbeat():
-        return own.execute("SELECT value FROM meta WHERE key = 'lock:nightly'").fetchone()
-
-    with queue.lock("nightly", ttl=0.3) as lock:
-        for _ in range(3):
-            before = heartbeat()
-            clock.advance(0.25)
-            until(lambda before=before: heartbeat() != before)
-            assert not queue.lock("nightly").acquire()
-        assert not lock.lost
-    own.close()
 
 
 def test_leaving_the_block_says_that_it_was_taken_over_meanwhile(queue, clock):
@@ -73,8 +56,8 @@ def test_a_block_that_gave_it_back_itself_ends_as_usual(queue):
         assert not lock.held
 
 
-def test_closing_the_queue_gives_its_locks_back(queue, path):
-    other = Queue(path)
+def test_closing_the_queue_gives_its_locks_back(queue, open_queue):
+    other = open_queue()
     with other.lock("nightly") as lock:
         other.close()
         assert not lock.held

@@ -8,24 +8,24 @@ import pytest
 from membox_queue import AsyncQueue, DrainReport, Worker
 
 
-def drain(queue, handler, **plan):
+def drain(queue, address, handler, **plan):
     return queue.drain(handler, **plan)
 
 
-def work(queue, handler, **plan):
+def work(queue, address, handler, **plan):
     return queue.work(handler, **{"limit": 1, **plan})
 
 
-def asynchronously(queue, handler, **plan):
+def asynchronously(queue, address, handler, **plan):
     async def scenario():
-        async with AsyncQueue(queue.path) as same:
+        async with AsyncQueue(address) as same:
             return await same.work(handler, **{"limit": 1, **plan})
 
     return asyncio.run(scenario())
 
 
-def in_a_thread(queue, handler, **plan):
-    worker = Worker(queue.path, {"ingest": handler}, **{"limit": 1, **plan})
+def in_a_thread(queue, address, handler, **plan):
+    worker = Worker(address, {"ingest": handler}, **{"limit": 1, **plan})
     worker.start()
     queue.wait(1, timeout=30)
     return worker.stop()
@@ -48,10 +48,10 @@ async def awaited(item):
         ("package.module:handler", "handler must be callable, not str"),
     ],
 )
-def test_a_handler_that_cannot_take_an_item_fails_no_item(queue, loop, handler, words):
+def test_a_handler_that_cannot_take_an_item_fails_no_item(queue, address, loop, handler, words):
     queue.enqueue("x")
     with pytest.raises(TypeError, match=words):
-        loop(queue, handler)
+        loop(queue, address, handler)
     assert queue.counts()["pending"] == 1
 
 
@@ -64,9 +64,9 @@ def test_a_handler_that_cannot_take_an_item_fails_no_item(queue, loop, handler, 
         print,
     ],
 )
-def test_whatever_can_take_an_item_is_a_handler(queue, loop, handler):
+def test_whatever_can_take_an_item_is_a_handler(queue, address, loop, handler):
     queue.enqueue("x")
-    assert loop(queue, handler).done == 1
+    assert loop(queue, address, handler).done == 1
 
 
 def test_a_decorator_that_gives_more_than_the_item_is_taken_at_its_word(queue):
@@ -105,10 +105,10 @@ def test_a_decorator_that_gives_more_than_the_item_is_taken_at_its_word(queue):
         ({"lease_ttl": 1}, TypeError, "unexpected keyword argument 'lease_ttl'"),
     ],
 )
-def test_a_plan_that_makes_no_sense_is_refused(queue, loop, plan, error, words):
+def test_a_plan_that_makes_no_sense_is_refused(queue, address, loop, plan, error, words):
     queue.enqueue("x")
     with pytest.raises(error, match=words):
-        loop(queue, lambda item: None, **plan)
+        loop(queue, address, lambda item: None, **plan)
     assert (queue.get(1).status, queue.get(1).attempt) == ("pending", 0)
     assert not queue.worker_is_alive()
 
@@ -126,19 +126,19 @@ def test_a_linger_that_makes_no_sense_is_refused(queue, linger, error):
     [(loop, option) for loop in (work, asynchronously) for option in ("linger", "exclusive", "retry_failed")]
     + [(in_a_thread, "exclusive")],
 )
-def test_what_only_a_drain_knows_is_refused_by_the_loops_that_stay(queue, loop, option):
+def test_what_only_a_drain_knows_is_refused_by_the_loops_that_stay(queue, address, loop, option):
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'"):
-        loop(queue, lambda item: None, **{option: 1})
+        loop(queue, address, lambda item: None, **{option: 1})
 
 
-def test_a_grace_may_be_a_timedelta(queue, loop):
+def test_a_grace_may_be_a_timedelta(queue, address, loop):
     queue.enqueue("x")
-    assert loop(queue, lambda item: None, grace=timedelta(seconds=5)).done == 1
+    assert loop(queue, address, lambda item: None, grace=timedelta(seconds=5)).done == 1
 
 
-def test_a_worker_that_cannot_begin_says_so_at_its_start_and_may_be_started_again(path, queue):
+def test_a_worker_that_cannot_begin_says_so_at_its_start_and_may_be_started_again(address, queue):
     queue.enqueue("x")
-    worker = Worker(path, {"ingest": awaited})
+    worker = Worker(address, {"ingest": awaited})
     with pytest.raises(TypeError, match="use AsyncQueue"):
         worker.start()
     assert worker.stop() is None
@@ -147,6 +147,6 @@ def test_a_worker_that_cannot_begin_says_so_at_its_start_and_may_be_started_agai
 
 
 @pytest.mark.parametrize("handlers", [[print], {"ingest"}, print])
-def test_the_handlers_of_a_worker_are_a_dict(path, handlers):
+def test_the_handlers_of_a_worker_are_a_dict(address, handlers):
     with pytest.raises(TypeError, match="handlers must be a dict, from queue names to handlers"):
-        Worker(path, handlers)
+        Worker(address, handlers)

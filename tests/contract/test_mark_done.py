@@ -1,7 +1,7 @@
 """mark_done: the end everybody hopes for."""
 
 import pytest
-from membox_queue import PayloadTooLargeError, Queue
+from membox_queue import PayloadTooLargeError
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def test_a_result_that_json_cannot_carry_is_refused_and_the_claim_stays(queue, i
     assert queue.mark_done(item)
 
 
-def test_a_result_beyond_the_limit_is_refused_and_the_claim_stays(path):
-    with Queue(path, max_bytes=100) as queue:
+def test_a_result_beyond_the_limit_is_refused_and_the_claim_stays(open_queue):
+    with open_queue(max_bytes=100) as queue:
         queue.enqueue("x")
         item = queue.claim()
         with pytest.raises(PayloadTooLargeError, match="100"):
@@ -62,6 +62,6 @@ def test_an_item_is_done_once(queue, item):
     assert not item.lost
 
 
-def test_any_queue_object_of_the_same_file_and_name_may_record_it(queue, item, path):
-    with Queue(path) as other:
+def test_any_queue_object_of_the_same_file_and_name_may_record_it(queue, item, open_queue):
+    with open_queue() as other:
         assert other.mark_done(item)

@@ -1,7 +1,6 @@
 """mark_done_many: many ends in one transaction."""
 
 import pytest
-from membox_queue import Queue
 
 
 def test_it_says_how_many_took_effect(queue):
@@ -25,10 +24,10 @@ def test_any_iterable_will_do(queue):
     assert queue.mark_done_many([]) == 0
 
 
-def test_one_wrong_element_keeps_all_as_they_are(queue, path):
+def test_one_wrong_element_keeps_all_as_they_are(queue, open_queue):
     queue.enqueue_many(["a", "b"])
     item = queue.claim()
-    with Queue(path, "mail") as mail:
+    with open_queue("mail") as mail:
         mail.enqueue("m")
         foreign = mail.claim()
     for wrong in (queue.get(item.id), foreign, 2, "2", None):

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from membox_queue import GiveUp, Queue, Retry, RetryLater
+from membox_queue import GiveUp, Retry, RetryLater
 
 
 @pytest.fixture
@@ -51,21 +51,21 @@ def delays(queue, clock):
         (Retry(max=1), []),
     ],
 )
-def test_with_a_policy_the_item_comes_back_by_itself_until_the_nth_failure(path, clock, policy, pauses):
-    with Queue(path, retry=policy) as queue:
+def test_with_a_policy_the_item_comes_back_by_itself_until_the_nth_failure(open_queue, clock, policy, pauses):
+    with open_queue(retry=policy) as queue:
         assert delays(queue, clock) == pauses
 
 
-def test_jitter_spreads_the_pause_within_its_bounds(path, clock):
-    with Queue(path, retry=Retry(base=100, jitter=0.1)) as queue:
+def test_jitter_spreads_the_pause_within_its_bounds(open_queue, clock):
+    with open_queue(retry=Retry(base=100, jitter=0.1)) as queue:
         queue.enqueue_many(range(50))
         pauses = {failed(queue, item).run_at - clock.now for item in queue.claim_many(50)}
     assert len(pauses) > 1
     assert timedelta(seconds=90) <= min(pauses) <= max(pauses) <= timedelta(seconds=110)
 
 
-def test_the_items_own_ceiling_comes_before_the_policys_and_that_before_the_queues(path, clock):
-    with Queue(path, max_retries=1, retry=Retry(max=2, base=1, jitter=0)) as queue:
+def test_the_items_own_ceiling_comes_before_the_policys_and_that_before_the_queues(open_queue, clock):
+    with open_queue(max_retries=1, retry=Retry(max=2, base=1, jitter=0)) as queue:
         queue.enqueue("own", max_retries=1)
         assert failed(queue, queue.claim()).status == "failed"
         assert delays(queue, clock) == [1]
@@ -87,8 +87,8 @@ def test_retry_in_does_not_go_beyond_the_ceiling(queue):
     assert failed(queue, queue.claim(), retry_in=0).status == "failed"
 
 
-def test_giving_up_is_final_whatever_the_policy_allows(path):
-    with Queue(path, retry=Retry()) as queue:
+def test_giving_up_is_final_whatever_the_policy_allows(open_queue):
+    with open_queue(retry=Retry()) as queue:
         queue.enqueue("x")
         assert failed(queue, queue.claim(), give_up=True, retry_in=0).status == "failed"
         assert queue.retry_failed() == 0

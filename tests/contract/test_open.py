@@ -1,90 +1,49 @@
 """Opening a queue: what a file gets, and what is refused."""
 
 import math
-import os
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from membox_queue import Queue, Retry
 
-COLUMNS = """
-id content project source_path doc_date status retries error enqueued_at started_at finished_at queue content_type
-priority run_at attempt claim_token lease_until worker max_retries group_key dedup_key headers result
-"""
 
-
-def test_a_new_file_gets_the_public_columns_and_the_lease_table(path, sql):
-    Queue(path).close()
-    columns = {name for (name,) in sql(path, "SELECT name FROM pragma_table_info('ingest_queue')")}
-    assert columns >= set(COLUMNS.split())
-    assert sql(path, "SELECT name FROM pragma_table_info('meta')") == [["key"], ["value"]]
-
-
-def test_a_new_file_is_in_wal_mode_and_its_user_version_is_left_to_the_application(path, sql):
-    Queue(path).close()
-    assert sql(path, "PRAGMA journal_mode") == [["wal"]]
-    assert sql(path, "PRAGMA user_version") == [[0]]
-
-
-def test_opening_again_finds_what_was_put_in(path):
-    with Queue(path) as queue:
+def test_opening_again_finds_what_was_put_in(open_queue):
+    with open_queue() as queue:
         qid = queue.enqueue("kept")
-    with Queue(path) as queue:
+    with open_queue() as queue:
         assert queue.get(qid).content == "kept"
 
 
-def test_a_queue_says_its_name_its_path_and_whether_it_is_open(path):
-    queue = Queue(path, "mail")
-    assert (queue.name, queue.path, queue.closed) == ("mail", path, False)
-    assert "'mail'" in repr(queue)
-    assert str(path) in repr(queue)
-    queue.close()
-    assert queue.closed
-    assert "closed" in repr(queue)
-
-
-def test_a_relative_path_keeps_its_meaning_when_the_directory_changes(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with Queue("memory.db") as queue:
-        os.mkdir("elsewhere")
-        monkeypatch.chdir("elsewhere")
-        queue.enqueue("x")
-        assert queue.pending() == 1
-        assert queue.path == tmp_path / "memory.db"
-    assert not Path("memory.db").exists()
-
-
-def test_queues_of_other_names_share_the_file_and_nothing_else(path):
-    with Queue(path) as ingest, Queue(path, "mail") as mail:
+def test_queues_of_other_names_share_the_file_and_nothing_else(open_queue):
+    with open_queue() as ingest, open_queue("mail") as mail:
         ingest.enqueue("document")
         assert mail.claim() is None
         assert mail.pending() == 0
         assert ingest.claim().queue == "ingest"
 
 
-def test_a_with_block_closes_the_queue_whatever_happens_in_it(path):
-    with pytest.raises(ZeroDivisionError), Queue(path) as queue:
+def test_a_with_block_closes_the_queue_whatever_happens_in_it(open_queue):
+    with pytest.raises(ZeroDivisionError), open_queue() as queue:
         1 / 0  # noqa: B018
     assert queue.closed
 
 
 @pytest.mark.parametrize("durability", ["full", "normal"])
-def test_either_durability_keeps_what_was_enqueued(path, durability):
-    with Queue(path, durability=durability) as queue:
+def test_either_durability_keeps_what_was_enqueued(open_queue, durability):
+    with open_queue(durability=durability) as queue:
         queue.enqueue("x")
-    with Queue(path) as queue:
+    with open_queue() as queue:
         assert queue.pending() == 1
 
 
-def test_times_may_be_given_as_timedelta(path, clock):
-    with Queue(path, lease=timedelta(minutes=5), busy_timeout=timedelta(seconds=1)) as queue:
+def test_times_may_be_given_as_timedelta(open_queue, clock):
+    with open_queue(lease=timedelta(minutes=5), busy_timeout=timedelta(seconds=1)) as queue:
         queue.enqueue("x")
         assert queue.claim().lease_until == clock.now + timedelta(minutes=5)
 
 
-def test_a_busy_timeout_without_end_is_accepted(path):
-    with Queue(path, busy_timeout=math.inf) as queue:
+def test_a_busy_timeout_without_end_is_accepted(open_queue):
+    with open_queue(busy_timeout=math.inf) as queue:
         assert queue.enqueue("x") == 1
 
 
@@ -110,10 +69,10 @@ def test_a_busy_timeout_without_end_is_accepted(path):
         {"worker": " "},
     ],
 )
-def test_a_value_that_cannot_be_meant_is_refused_and_no_file_is_made(path, options):
+def test_a_value_that_cannot_be_meant_is_refused_and_no_file_is_made(open_queue, engine, options):
     with pytest.raises(ValueError):  # noqa: PT011
-        Queue(path, **options)
-    assert not path.exists()
+        open_queue(**options)
+    assert not engine.exists()
 
 
 @pytest.mark.parametrize(
@@ -128,9 +87,9 @@ def test_a_value_that_cannot_be_meant_is_refused_and_no_file_is_made(path, optio
         {"path": 5},
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused(path, options):
+def test_a_value_of_the_wrong_type_is_refused(address, options):
     with pytest.raises(TypeError):
-        Queue(**{"path": path} | options)
+        Queue(**{"path": address} | options)
 
 
 @pytest.mark.parametrize(
@@ -139,17 +98,3 @@ def test_a_value_of_the_wrong_type_is_refused(path, options):
 def test_a_retry_policy_that_makes_no_sense_is_refused(arguments):
     with pytest.raises(ValueError, match="Retry"):
         Retry(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("given", "advice"),
-    [
-        ("sqlite:///memory.db", "is a URL; pass the path of a file"),
-        ("~/no/such/memory.db", r"~ is not expanded; pass Path\(\"~/no/such/memory.db\"\)\.expanduser\(\)"),
-    ],
-)
-def test_what_is_no_path_is_told_apart_from_a_missing_directory(given, advice, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=advice):
-        Queue(given)
-    assert list(tmp_path.iterdir()) == []

@@ -1,14 +1,12 @@
 """pending: how many items wait or are being worked on."""
 
-from membox_queue import Queue
 
-
-def test_waiting_delayed_and_claimed_items_are_pending_and_finished_ones_are_not(queue, path):
+def test_waiting_delayed_and_claimed_items_are_pending_and_finished_ones_are_not(queue, open_queue):
     queue.enqueue_many(range(5))
     queue.mark_done(queue.claim())
     queue.mark_failed(queue.claim(), "boom")
     queue.claim()
     queue.enqueue("later", delay=60)
-    with Queue(path, "mail") as mail:
+    with open_queue("mail") as mail:
         mail.enqueue("m")
     assert queue.pending() == 4

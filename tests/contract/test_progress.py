@@ -1,10 +1,8 @@
 """set_progress: how far the work on an item is, for others to read."""
 
-import contextlib
-import sqlite3
-
 import pytest
-from membox_queue import DrainReport, Queue, QueueError, RetryLater
+from membox_queue import RetryLater
+from programs import PROGRAMS
 
 
 @pytest.fixture
@@ -23,30 +21,22 @@ def test_an_item_has_no_progress_until_its_handler_says_so(queue, item):
     assert shown(queue) == (None, None)
 
 
-def test_what_a_handler_says_is_seen_by_others_while_it_works(queue, path):
+def test_what_a_handler_says_is_seen_by_others_while_it_works(queue, open_queue):
     queue.enqueue("x")
     seen = []
 
     def handler(item):
         assert item.set_progress(0.4, "embedding") is True
-        with Queue(path) as other:
+        with open_queue() as other:
             seen.append(shown(other))
 
     queue.drain(handler)
     assert seen == [(0.4, "embedding")]
 
 
-READ = """
-import sys
-from membox_queue import Queue
-item = Queue(sys.argv[1]).get(1)
-print(item.progress, item.progress_note)
-"""
-
-
-def test_another_process_sees_it(item, path, start):
+def test_another_process_sees_it(item, address, start):
     item.set_progress(0.25, "reading")
-    assert start(READ, path).communicate(timeout=30)[0] == "0.25 reading\n"
+    assert start(PROGRAMS / "read_progress.py", address).communicate(timeout=30)[0] == "0.25 reading\n"
 
 
 @pytest.mark.parametrize("fraction", [0, 0.0, 1, 1.0, True])
@@ -151,44 +141,8 @@ def test_a_postponed_item_shows_how_far_it_came(queue, clock):
     assert (queue.get(1).status, *shown(queue)) == ("pending", 0.7, "rate limit")
 
 
-def test_it_does_not_wait_for_a_transaction_that_the_handler_has_open_and_is_seen_after_it(path, until):
-    with Queue(path, busy_timeout=600) as queue, contextlib.closing(sqlite3.connect(path)) as own:
-        own.execute("CREATE TABLE notes (text)")
-        queue.enqueue("x")
-
-        def handler(item):
-            own.execute("INSERT INTO notes VALUES ('mine')")
-            assert item.set_progress(0.1, "in my transaction")
-            assert item.set_progress(1.0, "still in it")
-            assert shown(queue) == (None, None)
-            own.commit()
-            until(lambda: shown(queue) == (1.0, "still in it"))
-
-        assert queue.drain(handler) == DrainReport(done=1)
-
-
 def test_what_was_said_last_is_there_when_the_item_has_ended_though_it_came_too_fast(queue, item):
     item.set_progress(0.1, "first")
     item.set_progress(0.9, "last")
     queue.mark_done(item)
     assert shown(queue) == (0.9, "last")
-
-
-def test_what_was_said_is_not_lost_with_a_transaction_that_fails(queue, item, path, sql):
-    sql(path, "CREATE TRIGGER stop BEFORE UPDATE OF status ON ingest_queue BEGIN SELECT RAISE(ABORT, 'stop'); END")
-    item.set_progress(0.1)
-    item.set_progress(0.2, "too soon to be written at once")
-    with pytest.raises(QueueError, match="stop"):
-        queue.mark_done(item)
-    sql(path, "DROP TRIGGER stop")
-    assert queue.mark_done(item)
-    assert shown(queue) == (0.2, "too soon to be written at once")
-
-
-def test_progress_that_cannot_be_written_costs_neither_the_lease_nor_the_result(queue, item, path, sql):
-    sql(path, "CREATE TRIGGER stop BEFORE INSERT ON membox_queue_progress BEGIN SELECT RAISE(ABORT, 'stop'); END")
-    with pytest.raises(QueueError, match="stop"):
-        item.set_progress(0.1)
-    assert item.set_progress(0.2)
-    assert queue.mark_done(item, "all the same")
-    assert (queue.get(1).result, *shown(queue)) == ("all the same", None, None)

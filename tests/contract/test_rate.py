@@ -7,19 +7,8 @@ import time
 from datetime import timedelta
 
 import pytest
-from membox_queue import DrainReport, NewItem, Queue, Rate
-
-CLAIM_ALL = """
-import sys
-from membox_queue import Queue, Rate, _native
-path, ms, count = sys.argv[1:]
-_native.set_clock(int(ms))
-queue = Queue(path, rate=Rate(int(count), per=60))
-print("ready", flush=True)
-input()
-while item := queue.claim():
-    print(item.id, flush=True)
-"""
+from membox_queue import DrainReport, NewItem, Rate
+from programs import PROGRAMS
 
 
 def fill(queue, *groups):
@@ -62,8 +51,8 @@ def test_a_rate_of_nothing_is_refused(arguments, error, word):
         Rate(*arguments)
 
 
-def test_no_more_than_so_many_are_claimed_in_a_period(path, clock):
-    with Queue(path, rate=Rate(2, per=60), lease=9999) as queue:
+def test_no_more_than_so_many_are_claimed_in_a_period(open_queue, clock):
+    with open_queue(rate=Rate(2, per=60), lease=9999) as queue:
         queue.enqueue_many(range(1, 9))
         assert queue.claim().content == 1
         clock.advance(20)
@@ -78,15 +67,15 @@ def test_no_more_than_so_many_are_claimed_in_a_period(path, clock):
         assert take(queue) == [5, 6]
 
 
-def test_what_is_not_used_is_not_saved_up(path, clock):
-    with Queue(path, rate=Rate(2, per=60)) as queue:
+def test_what_is_not_used_is_not_saved_up(open_queue, clock):
+    with open_queue(rate=Rate(2, per=60)) as queue:
         clock.advance(86400)
         queue.enqueue_many(range(5))
         assert take(queue) == [0, 1]
 
 
-def test_every_claim_counts_also_one_that_is_given_back(path, clock):
-    with Queue(path, rate=Rate(3, per=60)) as queue:
+def test_every_claim_counts_also_one_that_is_given_back(open_queue, clock):
+    with open_queue(rate=Rate(3, per=60)) as queue:
         queue.enqueue_many(["a", "b"])
         queue.release(queue.claim())
         queue.mark_failed(queue.claim(), "no", retry_in=0)
@@ -96,15 +85,8 @@ def test_every_claim_counts_also_one_that_is_given_back(path, clock):
         assert queue.claim().content == "b"
 
 
-def test_an_item_that_cannot_be_read_uses_nothing_up(path, sql):
-    with Queue(path, rate=Rate(1, per=60)) as queue:
-        sql(path, "INSERT INTO ingest_queue (content, content_type) VALUES ('{', 'json'), ('fine', 'text')")
-        assert queue.claim().content == "fine"
-        assert queue.get(1).status == "failed"
-
-
-def test_claims_of_many_and_of_groups_count_each_item(path, clock):
-    with Queue(path, rate=Rate(3, per=60), lease=9999) as queue:
+def test_claims_of_many_and_of_groups_count_each_item(open_queue, clock):
+    with open_queue(rate=Rate(3, per=60), lease=9999) as queue:
         fill(queue, "a")
         queue.enqueue_many(range(5))
         assert take(queue, 2) == ["a1", 0]
@@ -115,8 +97,8 @@ def test_claims_of_many_and_of_groups_count_each_item(path, clock):
         assert take(queue) == [2, 3, 4]
 
 
-def test_a_group_is_taken_only_as_far_as_the_rate_of_the_queue_goes(path, clock):
-    with Queue(path, rate=Rate(3, per=60), lease=9999) as queue:
+def test_a_group_is_taken_only_as_far_as_the_rate_of_the_queue_goes(open_queue, clock):
+    with open_queue(rate=Rate(3, per=60), lease=9999) as queue:
         fill(queue, "a")
         batch = queue.claim_group()
         assert [item.content for item in batch] == ["a1", "a2", "a3"]
@@ -126,8 +108,8 @@ def test_a_group_is_taken_only_as_far_as_the_rate_of_the_queue_goes(path, clock)
         assert [item.content for item in queue.claim_group()] == ["a4", "a5"]
 
 
-def test_a_group_is_taken_only_as_far_as_its_own_rate_goes(path, clock):
-    with Queue(path, group_rate=Rate(2, per=60), lease=9999) as queue:
+def test_a_group_is_taken_only_as_far_as_its_own_rate_goes(open_queue, clock):
+    with open_queue(group_rate=Rate(2, per=60), lease=9999) as queue:
         fill(queue, "a", "b")
         first, second = queue.claim_group(), queue.claim_group()
         assert [item.content for item in first + second] == ["a1", "a2", "b1", "b2"]
@@ -138,29 +120,29 @@ def test_a_group_is_taken_only_as_far_as_its_own_rate_goes(path, clock):
         assert [item.content for item in queue.claim_group()] == ["a1", "a2"]
 
 
-def test_the_rate_holds_for_all_objects_of_the_file(path, clock):
+def test_the_rate_holds_for_all_objects_of_the_file(open_queue, clock):
     rate = Rate(2, per=60)
-    with Queue(path, rate=rate) as one, Queue(path, rate=rate) as two, pickle.loads(pickle.dumps(one)) as three:
+    with open_queue(rate=rate) as one, open_queue(rate=rate) as two, pickle.loads(pickle.dumps(one)) as three:
         one.enqueue_many(range(5))
         assert [one.claim().content, two.claim().content] == [0, 1]
         assert [queue.claim() for queue in (one, two, three)] == [None, None, None]
-    with Queue(path, rate=rate) as later:
+    with open_queue(rate=rate) as later:
         assert later.claim() is None
         clock.advance(60)
         assert later.claim() is not None
 
 
-def test_each_queue_of_a_file_counts_for_itself(path):
-    with Queue(path, "a", rate=Rate(1)) as one, Queue(path, "b", rate=Rate(1)) as two, Queue(path, "c") as free:
+def test_each_queue_of_a_file_counts_for_itself(open_queue):
+    with open_queue("a", rate=Rate(1)) as one, open_queue("b", rate=Rate(1)) as two, open_queue("c") as free:
         for queue in (one, two, free):
             queue.enqueue_many(range(3))
         assert [len(take(queue)) for queue in (one, two, free)] == [1, 1, 3]
 
 
-def test_many_processes_together_keep_the_rate(path, start, clock):
-    with Queue(path) as queue:
+def test_many_processes_together_keep_the_rate(open_queue, address, start, clock):
+    with open_queue() as queue:
         queue.enqueue_many(range(100))
-        processes = [start(CLAIM_ALL, path, clock.ms, 25) for _ in range(4)]
+        processes = [start(PROGRAMS / "claim_within_a_rate.py", address, clock.ms, 25) for _ in range(4)]
         for process in processes:
             assert process.stdout.readline() == "ready\n"
         for process in processes:
@@ -171,8 +153,8 @@ def test_many_processes_together_keep_the_rate(path, start, clock):
         assert sum(len(part) for part in taken) == len({id for part in taken for id in part}) == 25
 
 
-def test_many_threads_together_keep_the_rate(path, clock):
-    with Queue(path, durability="normal", rate=Rate(25, per=60)) as queue:
+def test_many_threads_together_keep_the_rate(open_queue, clock):
+    with open_queue(durability="normal", rate=Rate(25, per=60)) as queue:
         queue.enqueue_many(range(100))
         taken, barrier = [], threading.Barrier(4)
 
@@ -189,8 +171,8 @@ def test_many_threads_together_keep_the_rate(path, clock):
         assert len(taken) == len(set(taken)) == 25
 
 
-def test_a_waiting_claim_wakes_at_the_next_slot(path):
-    with Queue(path, rate=Rate(1, per=0.2)) as queue:
+def test_a_waiting_claim_wakes_at_the_next_slot(open_queue):
+    with open_queue(rate=Rate(1, per=0.2)) as queue:
         queue.enqueue_many(range(4))
         moments = [(queue.claim(wait=30).started_at, time.monotonic()) for _ in range(4)]
     for (earlier, _), (later, _) in itertools.pairwise(moments):
@@ -199,8 +181,8 @@ def test_a_waiting_claim_wakes_at_the_next_slot(path):
     assert min(later - earlier for (_, earlier), (_, later) in itertools.pairwise(moments)) < 0.4
 
 
-def test_a_claim_that_waits_for_a_group_wakes_when_its_rate_allows(path):
-    with Queue(path, group_rate=Rate(1, per=0.2)) as queue:
+def test_a_claim_that_waits_for_a_group_wakes_when_its_rate_allows(open_queue):
+    with open_queue(group_rate=Rate(1, per=0.2)) as queue:
         fill(queue, "a")
         first = queue.claim(wait=30)
         took = []
@@ -215,15 +197,15 @@ def test_a_claim_that_waits_for_a_group_wakes_when_its_rate_allows(path):
         assert min(took) < 0.4
 
 
-def test_a_wait_shorter_than_the_next_slot_ends_without_an_item(path):
-    with Queue(path, rate=Rate(1, per=3600)) as queue:
+def test_a_wait_shorter_than_the_next_slot_ends_without_an_item(open_queue):
+    with open_queue(rate=Rate(1, per=3600)) as queue:
         queue.enqueue_many(range(2))
         queue.claim()
         assert queue.claim(wait=0.05) is None
 
 
-def test_waiting_claims_of_several_threads_share_the_slots(path):
-    with Queue(path, rate=Rate(2, per=0.3)) as queue:
+def test_waiting_claims_of_several_threads_share_the_slots(open_queue):
+    with open_queue(rate=Rate(2, per=0.3)) as queue:
         queue.enqueue_many(range(6))
         moments = []
         threads = [threading.Thread(target=lambda: moments.append(queue.claim(wait=30).started_at)) for _ in range(6)]
@@ -237,8 +219,8 @@ def test_waiting_claims_of_several_threads_share_the_slots(path):
         assert later - earlier >= timedelta(seconds=0.3)
 
 
-def test_work_goes_on_at_the_rate(path):
-    with Queue(path, rate=Rate(1, per=0.1)) as queue:
+def test_work_goes_on_at_the_rate(open_queue):
+    with open_queue(rate=Rate(1, per=0.1)) as queue:
         queue.enqueue_many(range(4))
         moments = []
         report = queue.work(lambda item: moments.append(item.started_at), limit=4, concurrency=2)
@@ -248,8 +230,8 @@ def test_work_goes_on_at_the_rate(path):
             assert later - earlier >= timedelta(seconds=0.1)
 
 
-def test_a_drain_leaves_what_the_rate_does_not_allow(path, clock):
-    with Queue(path, rate=Rate(2, per=60)) as queue:
+def test_a_drain_leaves_what_the_rate_does_not_allow(open_queue, clock):
+    with open_queue(rate=Rate(2, per=60)) as queue:
         queue.enqueue_many(range(5))
         assert queue.drain(lambda item: None) == DrainReport(done=2)
         assert queue.drain(lambda item: None) == DrainReport()
@@ -257,20 +239,20 @@ def test_a_drain_leaves_what_the_rate_does_not_allow(path, clock):
         assert queue.drain(lambda item: None) == DrainReport(done=2)
 
 
-def test_a_drain_that_lingers_waits_for_the_next_slot(path):
-    with Queue(path, rate=Rate(2, per=0.1)) as queue:
+def test_a_drain_that_lingers_waits_for_the_next_slot(open_queue):
+    with open_queue(rate=Rate(2, per=0.1)) as queue:
         queue.enqueue_many(range(5))
         assert queue.drain(lambda item: None, linger=5).done == 5
 
 
-def test_a_drain_that_lingers_waits_for_a_group_that_is_held(path):
-    with Queue(path, group_rate=Rate(2, per=0.1)) as queue:
+def test_a_drain_that_lingers_waits_for_a_group_that_is_held(open_queue):
+    with open_queue(group_rate=Rate(2, per=0.1)) as queue:
         fill(queue, "a")
         assert queue.drain(lambda item: None, linger=5).done == 5
 
 
-def test_each_group_has_the_rate_for_itself_and_items_without_one_are_free(path, clock):
-    with Queue(path, group_rate=Rate(2, per=60), group_limit=9, lease=9999) as queue:
+def test_each_group_has_the_rate_for_itself_and_items_without_one_are_free(open_queue, clock):
+    with open_queue(group_rate=Rate(2, per=60), group_limit=9, lease=9999) as queue:
         fill(queue, "a", "b")
         queue.enqueue_many(range(5))
         assert take(queue) == ["a1", "b1", "a2", "b2", 0, 1, 2, 3, 4]
@@ -280,8 +262,8 @@ def test_each_group_has_the_rate_for_itself_and_items_without_one_are_free(path,
         assert take(queue) == ["a3", "b3", "a4", "b4"]
 
 
-def test_a_group_that_is_held_is_not_overtaken(path, clock):
-    with Queue(path, group_rate=Rate(1, per=60)) as queue:
+def test_a_group_that_is_held_is_not_overtaken(open_queue, clock):
+    with open_queue(group_rate=Rate(1, per=60)) as queue:
         fill(queue, "a")
         queue.mark_failed(queue.claim(), "no", retry_in=0)
         queue.enqueue("urgent", group="a", priority=9)
@@ -297,20 +279,8 @@ def test_a_group_that_is_held_is_not_overtaken(path, clock):
         assert order == ["a1", "a2", "a3", "a4", "a5", "urgent"]
 
 
-def test_a_held_group_lets_nothing_through_whoever_writes(path, clock, sql):
-    with Queue(path, group_rate=Rate(1, per=60)) as queue:
-        fill(queue, "a")
-        queue.mark_done(queue.claim())
-        sql(path, "INSERT INTO ingest_queue (content, group_key) VALUES ('plain', 'a')")
-        sql(path, "UPDATE ingest_queue SET status = 'pending' WHERE id = 1")
-        sql(path, "DELETE FROM ingest_queue WHERE id = 2")
-        assert queue.claim() is None
-        clock.advance(60)
-        assert queue.claim().content == "a1"
-
-
-def test_a_group_may_use_its_rate_while_the_queue_has_none_left(path, clock):
-    with Queue(path, rate=Rate(3, per=60), group_rate=Rate(1, per=10), lease=9999, group_limit=9) as queue:
+def test_a_group_may_use_its_rate_while_the_queue_has_none_left(open_queue, clock):
+    with open_queue(rate=Rate(3, per=60), group_rate=Rate(1, per=10), lease=9999, group_limit=9) as queue:
         fill(queue, "a", "b")
         assert take(queue) == ["a1", "b1"]
         clock.advance(10)
@@ -321,8 +291,8 @@ def test_a_group_may_use_its_rate_while_the_queue_has_none_left(path, clock):
         assert take(queue) == ["b2", "a3"]
 
 
-def test_many_groups_that_become_free_at_once_do_not_hide_the_one_with_work(path, clock):
-    with Queue(path, group_rate=Rate(1, per=60)) as queue:
+def test_many_groups_that_become_free_at_once_do_not_hide_the_one_with_work(open_queue, clock):
+    with open_queue(group_rate=Rate(1, per=60)) as queue:
         queue.enqueue_many(NewItem("x", group=f"g{number:03}") for number in range(200))
         queue.mark_done_many(queue.claim_many(200))
         queue.enqueue("work", group="g199")
@@ -331,8 +301,8 @@ def test_many_groups_that_become_free_at_once_do_not_hide_the_one_with_work(path
         assert queue.claim().content == "work"
 
 
-def test_a_group_is_free_at_once_when_its_rate_is_taken_away(path):
-    with Queue(path) as queue:
+def test_a_group_is_free_at_once_when_its_rate_is_taken_away(open_queue):
+    with open_queue() as queue:
         queue.configure(group_rate=Rate(1, per=3600))
         fill(queue, "a")
         queue.mark_done(queue.claim())
@@ -341,8 +311,8 @@ def test_a_group_is_free_at_once_when_its_rate_is_taken_away(path):
         assert queue.claim().content == "a2"
 
 
-def test_a_group_that_is_held_learns_of_a_new_rate(path, clock):
-    with Queue(path, lease=9999, group_limit=9) as queue, Queue(path) as other:
+def test_a_group_that_is_held_learns_of_a_new_rate(open_queue, clock):
+    with open_queue(lease=9999, group_limit=9) as queue, open_queue() as other:
         queue.configure(group_rate=Rate(1, per=3600))
         fill(queue, "a", "b")
         assert take(queue) == ["a1", "b1"]
@@ -358,8 +328,8 @@ def test_a_group_that_is_held_learns_of_a_new_rate(path, clock):
         assert take(queue) == ["a3", "b3"]
 
 
-def test_an_object_that_was_given_no_rate_frees_no_group_of_those_who_were(path, clock):
-    with Queue(path, group_rate=Rate(1, per=3600)) as queue, Queue(path) as other:
+def test_an_object_that_was_given_no_rate_frees_no_group_of_those_who_were(open_queue, clock):
+    with open_queue(group_rate=Rate(1, per=3600)) as queue, open_queue() as other:
         fill(queue, "a")
         queue.mark_done(queue.claim())
         clock.advance(2)
@@ -369,8 +339,8 @@ def test_an_object_that_was_given_no_rate_frees_no_group_of_those_who_were(path,
         assert queue.claim().content == "a2"
 
 
-def test_a_rate_that_is_taken_away_or_changed_holds_from_the_next_claim_on(path, clock):
-    with Queue(path) as queue, Queue(path, lease=9999) as other:
+def test_a_rate_that_is_taken_away_or_changed_holds_from_the_next_claim_on(open_queue, clock):
+    with open_queue() as queue, open_queue(lease=9999) as other:
         queue.enqueue_many(range(20))
         queue.configure(rate=Rate(2, per=60))
         assert take(other) == [0, 1]
@@ -387,16 +357,16 @@ def test_a_rate_that_is_taken_away_or_changed_holds_from_the_next_claim_on(path,
 
 @pytest.mark.parametrize("reopened", [False, True])
 @pytest.mark.parametrize("kind", ["rate", "group_rate"])
-def test_a_clock_that_goes_back_a_day_holds_nobody_for_a_day(path, clock, kind, reopened):
+def test_a_clock_that_goes_back_a_day_holds_nobody_for_a_day(open_queue, clock, kind, reopened):
     settings = {kind: Rate(2, per=60), "group_limit": 9}
-    queue = Queue(path, **settings)
+    queue = open_queue(**settings)
     fill(queue, "a")
     queue.mark_done_many(queue.claim_many(9))
     assert queue.counts()["done"] == 2
     clock.advance(-86400)
     if reopened:
         queue.close()
-        queue = Queue(path, **settings)
+        queue = open_queue(**settings)
     taken = take(queue, 2)
     clock.advance(61)
     taken += take(queue, 2)
@@ -406,16 +376,16 @@ def test_a_clock_that_goes_back_a_day_holds_nobody_for_a_day(path, clock, kind, 
 
 @pytest.mark.parametrize("reopened", [False, True])
 @pytest.mark.parametrize("kind", ["rate", "group_rate"])
-def test_a_clock_that_goes_back_a_little_lets_nobody_slip_through(path, clock, kind, reopened):
+def test_a_clock_that_goes_back_a_little_lets_nobody_slip_through(open_queue, clock, kind, reopened):
     settings = {kind: Rate(2, per=60), "group_limit": 9}
-    queue = Queue(path, **settings)
+    queue = open_queue(**settings)
     fill(queue, "a")
     queue.mark_done_many(queue.claim_many(9))
     assert queue.counts()["done"] == 2
     clock.advance(-5)
     if reopened:
         queue.close()
-        queue = Queue(path, **settings)
+        queue = open_queue(**settings)
     assert take(queue) == []
     clock.advance(64)
     assert take(queue) == []
@@ -424,8 +394,8 @@ def test_a_clock_that_goes_back_a_little_lets_nobody_slip_through(path, clock, k
     queue.close()
 
 
-def test_a_paused_queue_uses_nothing_up(path, clock):
-    with Queue(path, rate=Rate(1, per=60)) as queue:
+def test_a_paused_queue_uses_nothing_up(open_queue, clock):
+    with open_queue(rate=Rate(1, per=60)) as queue:
         queue.enqueue_many(range(3))
         queue.pause()
         assert queue.claim() is None
@@ -433,38 +403,11 @@ def test_a_paused_queue_uses_nothing_up(path, clock):
         assert queue.claim().content == 0
 
 
-def test_items_that_fall_due_wait_for_the_rate_and_keep_their_order(path, clock):
-    with Queue(path, rate=Rate(1, per=60), lease=9999) as queue:
+def test_items_that_fall_due_wait_for_the_rate_and_keep_their_order(open_queue, clock):
+    with open_queue(rate=Rate(1, per=60), lease=9999) as queue:
         queue.enqueue_many([NewItem("late", delay=10, priority=1), "a", "b"])
         assert take(queue) == ["a"]
         clock.advance(59)
         assert take(queue) == []
         clock.advance(1)
         assert take(queue) == ["late"]
-
-
-def test_what_was_counted_is_forgotten_after_its_period(path, clock, sql):
-    with Queue(path, rate=Rate(100, per=60), group_rate=Rate(3, per=30), group_limit=9, keep_for=1) as queue:
-        queue.enqueue_many(NewItem("x", group=f"g{number}") for number in range(90))
-        queue.mark_done_many(queue.claim_many(90))
-        assert sql(path, "SELECT count(*) FROM membox_queue_starts") == [[180]]
-        clock.advance(61)
-        queue.claim()
-        queue.tend()
-        assert sql(path, "SELECT count(*) FROM membox_queue_starts") == [[0]]
-        assert sql(path, "SELECT count(*) FROM membox_queue_holds") == [[0]]
-
-
-def test_only_as_many_claims_are_remembered_as_matter(path, clock, sql):
-    with Queue(path, rate=Rate(3, per=0.001), durability="normal") as queue:
-        queue.enqueue_many(range(50))
-        for _ in range(50):
-            clock.advance(0.01)
-            assert queue.claim() is not None
-        assert sql(path, "SELECT count(*) FROM membox_queue_starts")[0][0] <= 3
-
-
-def test_a_rate_holds_in_memory_too(clock):
-    with Queue(":memory:", rate=Rate(2, per=60)) as queue:
-        queue.enqueue_many(range(5))
-        assert take(queue) == [0, 1]

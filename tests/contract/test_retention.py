@@ -1,19 +1,13 @@
 """Retention: finished items go after a while, beside normal work; nothing else does."""
 
 import pickle
-import signal
 import threading
 from datetime import timedelta
 
 import pytest
-from membox_queue import BY_CONTENT, DrainReport, NewItem, Queue, Retry
+from membox_queue import BY_CONTENT, DrainReport, NewItem, Retry
 
 TEND_EVERY = 10
-
-MANY_DONE = """
-WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000)
-INSERT INTO ingest_queue (content, status, finished_at) SELECT 'x', 'done', '2026-01-01 00:00:00.000' FROM n
-"""
 
 
 def contents(queue):
@@ -40,8 +34,8 @@ def test_everything_is_kept_for_ever_unless_told(queue, clock):
     assert contents(queue) == ["done", "failed", "cancelled"]
 
 
-def test_done_items_go_after_their_time(path, clock):
-    with Queue(path, keep_for=60) as queue:
+def test_done_items_go_after_their_time(open_queue, clock):
+    with open_queue(keep_for=60) as queue:
         finish(queue, "old")
         clock.advance(30)
         finish(queue, "young")
@@ -54,15 +48,15 @@ def test_done_items_go_after_their_time(path, clock):
         assert queue.counts()["done"] == 1
 
 
-def test_the_latest_done_items_are_kept(path, clock):
-    with Queue(path, keep_last=2) as queue:
+def test_the_latest_done_items_are_kept(open_queue, clock):
+    with open_queue(keep_last=2) as queue:
         finish(queue, "a", "b", "c", "d", clock=clock)
         queue.tend()
         assert contents(queue) == ["c", "d"]
 
 
-def test_the_latest_are_those_that_ended_last(path, clock):
-    with Queue(path, keep_last=1) as queue:
+def test_the_latest_are_those_that_ended_last(open_queue, clock):
+    with open_queue(keep_last=1) as queue:
         queue.enqueue_many(["first", "second"])
         first, second = queue.claim_many(2)
         queue.mark_done(second)
@@ -72,8 +66,8 @@ def test_the_latest_are_those_that_ended_last(path, clock):
         assert contents(queue) == ["first"]
 
 
-def test_nothing_need_be_kept(path, clock):
-    with Queue(path, keep_last=0, keep_failed_for=0) as queue:
+def test_nothing_need_be_kept(open_queue, clock):
+    with open_queue(keep_last=0, keep_failed_for=0) as queue:
         queue.enqueue_many(["done", "failed", "waiting"])
         queue.mark_done(queue.claim())
         queue.mark_failed(queue.claim(), "no")
@@ -82,8 +76,8 @@ def test_nothing_need_be_kept(path, clock):
         assert contents(queue) == ["waiting"]
 
 
-def test_each_limit_holds_by_itself(path, clock):
-    with Queue(path, keep_for=60, keep_last=2) as queue:
+def test_each_limit_holds_by_itself(open_queue, clock):
+    with open_queue(keep_for=60, keep_last=2) as queue:
         finish(queue, "a", "b", "c", clock=clock)
         queue.tend()
         assert contents(queue) == ["b", "c"]
@@ -92,8 +86,8 @@ def test_each_limit_holds_by_itself(path, clock):
         assert contents(queue) == ["c"]
 
 
-def test_failed_and_cancelled_items_have_a_time_of_their_own(path, clock):
-    with Queue(path, keep_for=10, keep_failed_for=60) as queue:
+def test_failed_and_cancelled_items_have_a_time_of_their_own(open_queue, clock):
+    with open_queue(keep_for=10, keep_failed_for=60) as queue:
         queue.enqueue_many(["done", "failed", "cancelled"])
         queue.mark_done(queue.claim())
         queue.mark_failed(queue.claim(), "no")
@@ -106,8 +100,8 @@ def test_failed_and_cancelled_items_have_a_time_of_their_own(path, clock):
         assert contents(queue) == []
 
 
-def test_limits_of_done_items_leave_failed_ones_alone(path, clock):
-    with Queue(path, keep_for=0, keep_last=0) as queue:
+def test_limits_of_done_items_leave_failed_ones_alone(open_queue, clock):
+    with open_queue(keep_for=0, keep_last=0) as queue:
         queue.enqueue_many(["failed", "cancelled"])
         queue.mark_failed(queue.claim(), "no")
         queue.cancel(2)
@@ -116,8 +110,8 @@ def test_limits_of_done_items_leave_failed_ones_alone(path, clock):
         assert contents(queue) == ["failed", "cancelled"]
 
 
-def test_unfinished_items_stay_however_old(path, clock):
-    with Queue(path, keep_for=0, keep_last=0, keep_failed_for=0, retry=Retry(max=9, base=1e6, jitter=0)) as queue:
+def test_unfinished_items_stay_however_old(open_queue, clock):
+    with open_queue(keep_for=0, keep_last=0, keep_failed_for=0, retry=Retry(max=9, base=1e6, jitter=0)) as queue:
         queue.enqueue_many(
             ["retried", "held", "stopping", NewItem("delayed", delay=1e6), NewItem("grouped", group="g")]
         )
@@ -129,8 +123,8 @@ def test_unfinished_items_stay_however_old(path, clock):
         assert contents(queue) == ["retried", "held", "stopping", "delayed", "grouped"]
 
 
-def test_a_failed_item_that_was_brought_back_in_time_stays(path, clock):
-    with Queue(path, keep_failed_for=60) as queue:
+def test_a_failed_item_that_was_brought_back_in_time_stays(open_queue, clock):
+    with open_queue(keep_failed_for=60) as queue:
         queue.enqueue("x")
         queue.mark_failed(queue.claim(), "no")
         clock.advance(59)
@@ -141,8 +135,8 @@ def test_a_failed_item_that_was_brought_back_in_time_stays(path, clock):
 
 
 @pytest.mark.parametrize("ending", ["done", "failed", "cancelled"])
-def test_an_item_stays_while_its_key_is_reserved(path, clock, ending):
-    with Queue(path, keep_for=0, keep_last=0, keep_failed_for=0) as queue:
+def test_an_item_stays_while_its_key_is_reserved(open_queue, clock, ending):
+    with open_queue(keep_for=0, keep_last=0, keep_failed_for=0) as queue:
         id = queue.enqueue("x", key="k", key_ttl=3600)
         if ending == "cancelled":
             queue.cancel(id)
@@ -158,16 +152,16 @@ def test_an_item_stays_while_its_key_is_reserved(path, clock, ending):
         assert queue.get(id) is None
 
 
-def test_a_reserved_key_does_not_cost_a_later_item_its_place(path, clock):
-    with Queue(path, keep_last=2) as queue:
+def test_a_reserved_key_does_not_cost_a_later_item_its_place(open_queue, clock):
+    with open_queue(keep_last=2) as queue:
         finish(queue, "reserved", key="k", key_ttl=86400, clock=clock)
         finish(queue, "a", "b", "c", clock=clock)
         queue.tend()
         assert contents(queue) == ["reserved", "b", "c"]
 
 
-def test_many_reserved_keys_hold_up_neither_limit(path, clock):
-    with Queue(path, keep_last=2, keep_for=60) as queue:
+def test_many_reserved_keys_hold_up_neither_limit(open_queue, clock):
+    with open_queue(keep_last=2, keep_for=60) as queue:
         finish(queue, *range(150), key=BY_CONTENT, key_ttl=86400)
         clock.advance(1)
         finish(queue, *range(200, 300))
@@ -178,8 +172,8 @@ def test_many_reserved_keys_hold_up_neither_limit(path, clock):
         assert contents(queue) == list(range(150))
 
 
-def test_keys_that_are_free_again_are_looked_at_again(path, clock):
-    with Queue(path, keep_for=60) as queue:
+def test_keys_that_are_free_again_are_looked_at_again(open_queue, clock):
+    with open_queue(keep_for=60) as queue:
         finish(queue, *range(150), key=BY_CONTENT, key_ttl=120)
         clock.advance(61 + TEND_EVERY)
         queue.claim()
@@ -188,17 +182,9 @@ def test_keys_that_are_free_again_are_looked_at_again(path, clock):
         assert contents(queue) == []
 
 
-def test_rows_that_another_program_finished_without_a_time_cost_nobody_a_place(path, clock, sql):
-    with Queue(path, keep_last=2, keep_for=3600) as queue:
-        sql(path, "INSERT INTO ingest_queue (content, status) VALUES ('timeless', 'done'), ('timeless', 'done')")
-        finish(queue, "a", "b", clock=clock)
-        queue.tend()
-        assert contents(queue)[-2:] == ["a", "b"]
-
-
 @pytest.mark.parametrize("verb", ["claim", "mark_done", "mark_failed", "drain"])
-def test_items_go_beside_normal_work(path, clock, verb):
-    with Queue(path, keep_for=60) as queue:
+def test_items_go_beside_normal_work(open_queue, clock, verb):
+    with open_queue(keep_for=60) as queue:
         finish(queue, "old")
         queue.enqueue("next")
         held = queue.claim(lease=9999) if verb.startswith("mark") else None
@@ -214,34 +200,8 @@ def test_items_go_beside_normal_work(path, clock, verb):
         assert contents(queue) == ["next"]
 
 
-@pytest.mark.parametrize("remove", [lambda queue: queue.tend(), lambda queue: queue.purge("done")])
-def test_a_signal_ends_what_goes_on_for_long(path, sql, until, remove):
-    class LeavingError(Exception):
-        pass
-
-    def leave(*_):
-        raise LeavingError
-
-    def disturb():
-        until(lambda: queue.counts()["done"] < 50_000)
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
-
-    with Queue(path, keep_last=0) as queue:
-        sql(path, MANY_DONE)
-        before = signal.signal(signal.SIGUSR1, leave)
-        thread = threading.Thread(target=disturb)
-        thread.start()
-        try:
-            with pytest.raises(LeavingError):
-                remove(queue)
-        finally:
-            thread.join()
-            signal.signal(signal.SIGUSR1, before)
-        assert queue.counts()["done"] > 0
-
-
-def test_much_is_removed_in_small_steps(path, clock):
-    with Queue(path, keep_for=60) as queue:
+def test_much_is_removed_in_small_steps(open_queue, clock):
+    with open_queue(keep_for=60) as queue:
         queue.enqueue_many(range(300))
         queue.mark_done_many(queue.claim_many(300))
         clock.advance(61 + TEND_EVERY)
@@ -254,16 +214,16 @@ def test_much_is_removed_in_small_steps(path, clock):
         assert len(left) > 3
 
 
-def test_tend_removes_everything_that_is_due(path, clock):
-    with Queue(path, keep_last=10) as queue:
+def test_tend_removes_everything_that_is_due(open_queue, clock):
+    with open_queue(keep_last=10) as queue:
         queue.enqueue_many(range(500))
         queue.mark_done_many(queue.claim_many(500))
         queue.tend()
         assert contents(queue) == list(range(490, 500))
 
 
-def test_each_queue_of_a_file_keeps_its_own(path, clock):
-    with Queue(path, "short", keep_last=0) as short, Queue(path, "long") as long:
+def test_each_queue_of_a_file_keeps_its_own(open_queue, clock):
+    with open_queue("short", keep_last=0) as short, open_queue("long") as long:
         finish(short, "a")
         finish(long, "b")
         short.tend()
@@ -271,8 +231,8 @@ def test_each_queue_of_a_file_keeps_its_own(path, clock):
         assert (contents(short), contents(long)) == ([], ["b"])
 
 
-def test_what_is_configured_holds_for_all_who_have_the_file_open(path, clock):
-    with Queue(path) as one, Queue(path) as two, pickle.loads(pickle.dumps(one)) as three:
+def test_what_is_configured_holds_for_all_who_have_the_file_open(open_queue, clock):
+    with open_queue() as one, open_queue() as two, pickle.loads(pickle.dumps(one)) as three:
         finish(one, "a", "b", clock=clock)
         two.configure(keep_last=1)
         clock.advance(TEND_EVERY)
@@ -286,18 +246,18 @@ def test_what_is_configured_holds_for_all_who_have_the_file_open(path, clock):
         assert contents(one) == ["b", "c"]
 
 
-def test_a_queue_opened_later_goes_on_removing(path, clock):
-    with Queue(path) as queue:
+def test_a_queue_opened_later_goes_on_removing(open_queue, clock):
+    with open_queue() as queue:
         queue.configure(keep_for=60)
         finish(queue, "a")
     clock.advance(61)
-    with Queue(path) as queue:
+    with open_queue() as queue:
         queue.claim()
         assert contents(queue) == []
 
 
-def test_a_paused_queue_is_tended_too(path, clock):
-    with Queue(path, keep_for=60) as queue:
+def test_a_paused_queue_is_tended_too(open_queue, clock):
+    with open_queue(keep_for=60) as queue:
         finish(queue, "a")
         queue.pause()
         clock.advance(61 + TEND_EVERY)
@@ -305,8 +265,8 @@ def test_a_paused_queue_is_tended_too(path, clock):
         assert contents(queue) == []
 
 
-def test_a_clock_that_goes_back_a_day_removes_nothing_early(path, clock):
-    with Queue(path, keep_for=60) as queue:
+def test_a_clock_that_goes_back_a_day_removes_nothing_early(open_queue, clock):
+    with open_queue(keep_for=60) as queue:
         finish(queue, "a")
         clock.advance(-86400)
         finish(queue, "b")
@@ -320,37 +280,23 @@ def test_a_clock_that_goes_back_a_day_removes_nothing_early(path, clock):
         assert contents(queue) == []
 
 
-def test_what_goes_takes_its_history_and_progress_along(path, clock, sql):
-    with Queue(path, keep_for=60) as queue:
-        queue.enqueue("x")
-        queue.mark_failed(queue.claim(), "no", retry_in=0)
-        item = queue.claim()
-        item.set_progress(0.5, "half")
-        queue.mark_done(item)
-        clock.advance(61)
-        queue.tend()
-        assert queue.history(1) == []
-        assert sql(path, "SELECT count(*) FROM membox_queue_history") == [[0]]
-        assert sql(path, "SELECT count(*) FROM membox_queue_progress") == [[0]]
-
-
-def test_an_id_is_not_used_again(path, clock):
-    with Queue(path, keep_last=0) as queue:
+def test_an_id_is_not_used_again(open_queue, clock):
+    with open_queue(keep_last=0) as queue:
         finish(queue, "a", "b")
         queue.tend()
         assert queue.enqueue("c") == 3
 
 
-def test_somebody_who_waits_for_an_item_that_is_removed_is_told(path, clock):
-    with Queue(path, keep_last=0) as queue:
+def test_somebody_who_waits_for_an_item_that_is_removed_is_told(open_queue, clock):
+    with open_queue(keep_last=0) as queue:
         finish(queue, "a")
         queue.tend()
         with pytest.raises(ValueError, match="no item 1"):
             queue.wait(1, timeout=1)
 
 
-def test_many_threads_tend_at_once(path, clock):
-    with Queue(path, durability="normal", keep_last=5) as queue:
+def test_many_threads_tend_at_once(open_queue, clock):
+    with open_queue(durability="normal", keep_last=5) as queue:
         queue.enqueue_many(range(400))
 
         def work():
@@ -370,8 +316,8 @@ def test_many_threads_tend_at_once(path, clock):
 # Without the content
 
 
-def test_the_content_of_a_done_item_is_dropped(path):
-    with Queue(path, keep_content=False) as queue:
+def test_the_content_of_a_done_item_is_dropped(open_queue):
+    with open_queue(keep_content=False) as queue:
         queue.enqueue({"a": 1}, project="p", headers={"h": 1}, key="k", group="g")
         item = queue.claim()
         queue.mark_done(item, result=[1])
@@ -382,23 +328,8 @@ def test_the_content_of_a_done_item_is_dropped(path):
         assert [other.content for other in queue.items("done")] == [None]
 
 
-@pytest.mark.parametrize("verb", ["mark_done_many", "drain", "with"])
-def test_the_content_goes_whichever_way_an_item_is_done(path, sql, verb):
-    with Queue(path, keep_content=False) as queue:
-        queue.enqueue("secret")
-        if verb == "mark_done_many":
-            queue.mark_done_many(queue.claim_many(1))
-        elif verb == "drain":
-            queue.drain(lambda item: None)
-        else:
-            with queue.claim():
-                pass
-        assert queue.get(1).content is None
-        assert sql(path, "SELECT content FROM ingest_queue") == [[""]]
-
-
-def test_failed_cancelled_and_released_items_keep_their_content(path):
-    with Queue(path, keep_content=False) as queue:
+def test_failed_cancelled_and_released_items_keep_their_content(open_queue):
+    with open_queue(keep_content=False) as queue:
         queue.enqueue_many(["failed", "cancelled", "released"])
         queue.mark_failed(queue.claim(), "no")
         queue.cancel(2)
@@ -408,8 +339,8 @@ def test_failed_cancelled_and_released_items_keep_their_content(path):
         assert queue.claim().content == "failed"
 
 
-def test_dropped_content_cannot_be_replayed(path):
-    with Queue(path, keep_content=False) as queue:
+def test_dropped_content_cannot_be_replayed(open_queue):
+    with open_queue(keep_content=False) as queue:
         finish(queue, "x")
         assert queue.replay(1) is None
         assert queue.counts()["pending"] == 0
@@ -424,14 +355,14 @@ def test_an_empty_content_is_not_a_dropped_one(queue):
     assert queue.get(queue.replay(1)).content == ""
 
 
-def test_a_key_made_from_the_content_outlives_it(path, clock):
-    with Queue(path, keep_content=False) as queue:
+def test_a_key_made_from_the_content_outlives_it(open_queue, clock):
+    with open_queue(keep_content=False) as queue:
         finish(queue, "x", key="k", key_ttl=60)
         assert queue.enqueue("x", key="k", key_ttl=60) == 1
 
 
-def test_keep_for_may_be_a_timedelta(path):
-    with Queue(path, keep_for=timedelta(days=2), keep_failed_for=timedelta(hours=1)) as queue:
+def test_keep_for_may_be_a_timedelta(open_queue):
+    with open_queue(keep_for=timedelta(days=2), keep_failed_for=timedelta(hours=1)) as queue:
         assert (queue.options["keep_for"], queue.options["keep_failed_for"]) == (172800, 3600)
 
 
@@ -442,3 +373,18 @@ def test_tend_records_the_end_of_a_last_attempt_that_was_lost(queue, clock):
     assert len(queue.stats()["stuck"]) > 0
     queue.tend()
     assert (queue.counts()["failed"], queue.stats()["stuck"]) == (40, [])
+
+
+@pytest.mark.parametrize("verb", ["mark_done_many", "drain", "with"])
+def test_the_content_goes_whichever_way_an_item_is_done(open_queue, engine, verb):
+    with open_queue(keep_content=False) as queue:
+        queue.enqueue("secret")
+        if verb == "mark_done_many":
+            queue.mark_done_many(queue.claim_many(1))
+        elif verb == "drain":
+            queue.drain(lambda item: None)
+        else:
+            with queue.claim():
+                pass
+        assert queue.get(1).content is None
+        assert engine.rows("content") == [[""]]

@@ -1,7 +1,6 @@
 """retry: one failed or cancelled item comes back with a fresh allowance."""
 
 import pytest
-from membox_queue import Queue
 
 
 def test_a_failed_item_comes_back_in_its_old_place_with_nothing_counted(queue):
@@ -22,9 +21,9 @@ def test_a_given_up_item_that_was_brought_back_may_fail_as_often_as_any(queue):
     assert queue.retry_failed() == 1
 
 
-def test_a_cancelled_item_comes_back(queue, path, sql):
+def test_a_cancelled_item_comes_back(queue):
     qid = queue.enqueue("x")
-    sql(path, "UPDATE ingest_queue SET status = 'cancelled'")
+    assert queue.cancel(qid)
     assert queue.retry(qid) is True
     assert queue.claim().id == qid
 
@@ -37,10 +36,10 @@ def test_items_in_any_other_state_are_left_alone(queue):
     assert queue.mark_done(held)
 
 
-def test_an_item_of_another_queue_is_not_found(queue, path):
+def test_an_item_of_another_queue_is_not_found(queue, open_queue):
     queue.enqueue("x")
     queue.mark_failed(queue.claim(), "boom")
-    with Queue(path, "mail") as mail:
+    with open_queue("mail") as mail:
         assert mail.retry(1) is False
     assert queue.get(1).status == "failed"
 

@@ -14,7 +14,7 @@ def fail(queue, *, times=1, give_up=False, **options):
     return qid
 
 
-def test_dead_letters_and_what_was_given_up_come_back_with_a_fresh_allowance_in_their_old_place(queue):
+def test_dead_letters_come_back_with_a_fresh_allowance_in_their_old_place(queue):
     dead, given_up = fail(queue, times=3), fail(queue, give_up=True)
     last = queue.enqueue("behind them")
     assert queue.retry_failed() == 0
@@ -27,11 +27,11 @@ def test_dead_letters_and_what_was_given_up_come_back_with_a_fresh_allowance_in_
     assert [(item.id, item.attempt) for item in claimed] == [(dead, 4), (given_up, 2), (last, 1)]
 
 
-def test_only_failed_items_of_this_queue_come_back(queue, path):
+def test_only_failed_items_of_this_queue_come_back(queue, open_queue):
     cancelled, done, waiting = queue.enqueue_many(["a", "b", NewItem("c", delay=60)])
     queue.cancel(cancelled)
     queue.mark_done(queue.claim())
-    with type(queue)(path, "other") as other:
+    with open_queue("other") as other:
         fail(other, times=3)
         assert queue.retry_all() == 0
         assert other.counts()["failed"] == 1
@@ -47,18 +47,11 @@ def test_they_may_be_put_off(queue, clock, delay):
     assert queue.claim().id == qid
 
 
-def test_a_key_that_is_in_use_again_stays_and_of_several_with_one_key_the_latest_comes_back(queue):
+def test_a_key_in_use_stays_and_of_several_with_one_key_the_latest_comes_back(queue):
     older, latest = (fail(queue, times=3, key="k") for _ in range(2))
     assert queue.retry_all() == 1
     assert [queue.get(qid).status for qid in (older, latest)] == ["failed", "pending"]
     assert queue.retry_all() == 0
-
-
-def test_very_many_come_back_in_small_steps(queue, path, sql):
-    queue.enqueue_many(range(2_500))
-    sql(path, "UPDATE ingest_queue SET status = 'failed', retries = 3, finished_at = '2026-01-01 00:00:00.000'")
-    assert queue.retry_all() == 2_500
-    assert queue.counts()["pending"] == 2_500
 
 
 @pytest.mark.parametrize(

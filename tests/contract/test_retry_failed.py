@@ -1,14 +1,7 @@
 """retry_failed: failed items below their ceiling go back to pending."""
 
 import pytest
-from membox_queue import Queue, QueueError, Retry
-
-STOP_AT_1200 = """
-CREATE TRIGGER stop AFTER UPDATE OF status ON ingest_queue WHEN NEW.id = 1200
-BEGIN
-    SELECT RAISE(ABORT, 'stop');
-END
-"""
+from membox_queue import Retry
 
 
 def fail(queue, times=1, **options):
@@ -40,11 +33,11 @@ def test_a_number_replaces_every_ceiling_for_this_call(queue):
     assert queue.retry_failed(4) == 1
 
 
-def test_an_items_own_ceiling_counts_and_so_does_the_policys(path):
-    with Queue(path, retry=Retry(max=2, base=0, jitter=0)) as queue:
+def test_an_items_own_ceiling_counts_and_so_does_the_policys(open_queue):
+    with open_queue(retry=Retry(max=2, base=0, jitter=0)) as queue:
         fail(queue, 2), fail(queue, 1, max_retries=1)
         assert queue.retry_failed() == 0
-    with Queue(path) as queue:
+    with open_queue() as queue:
         assert queue.retry_failed() == 1
 
 
@@ -54,8 +47,8 @@ def test_given_up_items_stay(queue):
     assert queue.retry_failed(100) == 0
 
 
-def test_other_queues_and_other_statuses_are_left_alone(path):
-    with Queue(path) as queue, Queue(path, "mail") as mail:
+def test_other_queues_and_other_statuses_are_left_alone(open_queue):
+    with open_queue() as queue, open_queue("mail") as mail:
         fail(mail)
         queue.enqueue_many(["a", "b"])
         queue.mark_done(queue.claim())
@@ -67,14 +60,3 @@ def test_other_queues_and_other_statuses_are_left_alone(path):
 def test_a_ceiling_is_a_count(queue, ceiling):
     with pytest.raises((TypeError, ValueError), match="max_retries"):
         queue.retry_failed(ceiling)
-
-
-def test_very_many_come_back_in_steps_and_others_write_in_between(queue, path, sql):
-    queue.enqueue_many(range(1500))
-    sql(path, "UPDATE ingest_queue SET status = 'failed', retries = 1")
-    sql(path, STOP_AT_1200)
-    with pytest.raises(QueueError, match=r"1000 items were dealt with before.*in the last step: .*stop"):
-        queue.retry_failed()
-    assert queue.counts()["pending"] == 1000
-    sql(path, "DROP TRIGGER stop")
-    assert queue.retry_failed() == 500

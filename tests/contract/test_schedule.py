@@ -8,20 +8,8 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from membox_queue import BY_CONTENT, DrainReport, PayloadTooLargeError, Queue, QueueClosedError
-
-CLAIM_AT = """
-import sys
-from membox_queue import Queue, _native
-queue = Queue(sys.argv[1], durability="normal")
-print("ready", flush=True)
-for line in sys.stdin:
-    _native.set_clock(int(line))
-    count = 0
-    while item := queue.claim():
-        count += queue.mark_done(item)
-    print(count, flush=True)
-"""
+from membox_queue import BY_CONTENT, DrainReport, PayloadTooLargeError, QueueClosedError
+from programs import PROGRAMS
 
 
 def moment(text):
@@ -187,9 +175,9 @@ def test_a_tick_is_an_ordinary_item_with_everything_it_was_given(queue, clock):
 
 
 @pytest.mark.parametrize("content", ["text", {"a": [1, None]}, None, 5, "", b"", b"\x00\xff", [], "\x00"])
-def test_content_comes_back_as_it_was_given(queue, path, clock, content):
+def test_content_comes_back_as_it_was_given(queue, open_queue, clock, content):
     queue.schedule("s", content, every=1)
-    with Queue(path) as other:
+    with open_queue() as other:
         (schedule,) = other.schedules()
         assert (schedule.content, type(schedule.content)) == (content, type(content))
     clock.advance(1)
@@ -228,13 +216,13 @@ def test_a_key_may_be_made_from_the_content(queue, clock):
     assert queue.schedules()[0].last_id == id
 
 
-def test_the_next_tick_stays_when_a_program_says_the_same_again(queue, path, clock):
+def test_the_next_tick_stays_when_a_program_says_the_same_again(queue, open_queue, clock):
     began = clock.now
     queue.schedule("s", "old", every=60)
     queue.schedule("c", "old", cron="0 0 * * *", tz="Asia/Tokyo")
     midnight = queue.schedules()[0].next_at
     clock.advance(45)
-    with Queue(path) as other:
+    with open_queue() as other:
         assert other.schedule("s", "new", every=60, priority=3).next_at == began + timedelta(seconds=60)
         assert other.schedule("c", "new", cron="0 0 * * *", tz="Asia/Tokyo").next_at == midnight
     clock.advance(15)
@@ -259,10 +247,10 @@ def test_another_timing_begins_anew(queue, clock, at):
     assert len(queue.schedules()) == 1
 
 
-def test_schedules_are_listed_by_name_and_belong_to_one_queue(queue, path, clock):
+def test_schedules_are_listed_by_name_and_belong_to_one_queue(queue, open_queue, clock):
     for name in ("b", "a", "ü", "c d"):
         queue.schedule(name, name, every=60)
-    with Queue(path, "mail") as mail:
+    with open_queue("mail") as mail:
         mail.schedule("a", "mail", every=60)
         assert [schedule.name for schedule in queue.schedules()] == ["a", "b", "c d", "ü"]
         assert [schedule.content for schedule in mail.schedules()] == ["mail"]
@@ -283,11 +271,11 @@ def test_unschedule_says_whether_there_was_one_and_spares_what_was_enqueued(queu
     assert take(queue) == ["x"]
 
 
-def test_schedules_outlive_the_program(path, clock):
-    with Queue(path) as queue:
+def test_schedules_outlive_the_program(open_queue, clock):
+    with open_queue() as queue:
         queue.schedule("s", "x", every=60)
     clock.advance(3600)
-    with Queue(path) as queue:
+    with open_queue() as queue:
         assert take(queue) == ["x"]
         with pickle.loads(pickle.dumps(queue)) as copy:
             assert copy.schedules()[0].last_id == 1
@@ -323,11 +311,11 @@ def test_a_waiting_claim_wakes_at_the_tick(queue):
     assert min(later - earlier for (_, earlier), (_, later) in itertools.pairwise(moments)) < 0.4
 
 
-def test_a_schedule_made_elsewhere_wakes_a_claim_that_waits_already(queue, path):
+def test_a_schedule_made_elsewhere_wakes_a_claim_that_waits_already(queue, open_queue):
     found = []
     thread = threading.Thread(target=lambda: found.append(queue.claim(wait=30)))
     thread.start()
-    with Queue(path) as other:
+    with open_queue() as other:
         other.schedule("s", "x", every=0.05)
         thread.join(30)
         other.unschedule("s")
@@ -339,10 +327,10 @@ def test_a_drain_that_lingers_waits_for_the_next_tick(queue):
     assert queue.drain(lambda item: None, linger=5, limit=2).done == 2
 
 
-def test_a_tick_is_enqueued_once_with_many_processes(queue, path, start, clock):
+def test_a_tick_is_enqueued_once_with_many_processes(queue, address, start, clock):
     for number in range(3):
         queue.schedule(f"s{number}", number, every=60)
-    processes = [start(CLAIM_AT, path) for _ in range(4)]
+    processes = [start(PROGRAMS / "claim_at_each_moment.py", address) for _ in range(4)]
     for process in processes:
         assert process.stdout.readline() == "ready\n"
     for tick in range(1, 21):
@@ -354,8 +342,8 @@ def test_a_tick_is_enqueued_once_with_many_processes(queue, path, start, clock):
         assert queue.counts()["done"] == 3 * tick
 
 
-def test_a_tick_is_enqueued_once_with_many_threads(path, clock):
-    with Queue(path, durability="normal") as queue:
+def test_a_tick_is_enqueued_once_with_many_threads(open_queue, clock):
+    with open_queue(durability="normal") as queue:
         queue.schedule("s", "x", every=60)
         for tick in range(1, 21):
             clock.advance(60)
@@ -400,15 +388,15 @@ def test_more_schedules_than_one_claim_lets_tick_all_tick(queue, clock):
 
 @pytest.mark.parametrize("reopened", [False, True])
 @pytest.mark.parametrize("timing", [{"every": 60}, {"cron": "* * * * *"}])
-def test_a_clock_that_goes_back_a_day_does_not_silence_a_schedule_for_a_day(path, clock, timing, reopened):
-    queue = Queue(path)
+def test_a_clock_that_goes_back_a_day_does_not_silence_a_schedule_for_a_day(open_queue, clock, timing, reopened):
+    queue = open_queue()
     queue.schedule("s", "x", **timing)
     clock.advance(60)
     assert take(queue) == ["x"]
     clock.advance(-86400)
     if reopened:
         queue.close()
-        queue = Queue(path)
+        queue = open_queue()
     assert take(queue) == []
     clock.advance(60)
     assert take(queue) == ["x"]
@@ -427,17 +415,6 @@ def test_a_clock_that_jumps_ahead_and_back_ticks_on(queue, clock):
     assert take(queue) == ["x"]
 
 
-def test_a_pattern_that_another_program_broke_does_not_hinder_claims(queue, path, clock, sql):
-    queue.schedule("broken", "b", cron="0 * * * *")
-    queue.schedule("fine", "f", every=3600)
-    sql(path, "UPDATE membox_queue_schedules SET cron = 'whenever' WHERE name = 'broken'")
-    clock.advance(3600)
-    assert sorted(take(queue)) == ["b", "f"]
-    clock.advance(3600)
-    assert take(queue) == ["f"]
-    assert [schedule.name for schedule in queue.schedules()] == ["broken", "fine"]
-
-
 def test_a_limit_that_was_lowered_since_does_not_hinder_claims(queue, clock):
     queue.schedule("s", "x" * 100, every=60)
     queue.enqueue("small")
@@ -446,26 +423,12 @@ def test_a_limit_that_was_lowered_since_does_not_hinder_claims(queue, clock):
     assert queue.claim().content == "small"
 
 
-def test_ticks_are_enqueued_also_into_a_full_queue(path, clock):
-    with Queue(path, max_pending=1) as queue:
+def test_ticks_are_enqueued_also_into_a_full_queue(open_queue, clock):
+    with open_queue(max_pending=1) as queue:
         queue.enqueue("a")
         queue.schedule("s", "x", every=60)
         clock.advance(60)
         assert take(queue) == ["a", "x"]
-
-
-def test_a_rolled_back_tick_comes_again(queue, path, clock, sql):
-    queue.schedule("s", "x", every=60)
-    sql(
-        path,
-        "CREATE TRIGGER refuse BEFORE INSERT ON ingest_queue BEGIN SELECT raise(ABORT, 'not now'); END",
-    )
-    clock.advance(60)
-    with pytest.raises(Exception, match="not now"):
-        queue.claim()
-    assert queue.schedules()[0].last_at is None
-    sql(path, "DROP TRIGGER refuse")
-    assert take(queue) == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -508,8 +471,8 @@ def test_a_wrong_argument_is_named_and_nothing_is_written(queue, arguments, erro
     assert (schedule.name, schedule.content, schedule.every) == ("s", "old", 99)
 
 
-def test_content_beyond_the_limit_is_refused(path):
-    with Queue(path, max_bytes=10) as queue:
+def test_content_beyond_the_limit_is_refused(open_queue):
+    with open_queue(max_bytes=10) as queue:
         with pytest.raises(PayloadTooLargeError):
             queue.schedule("s", "x" * 11, every=60)
         assert queue.schedules() == []
@@ -521,13 +484,6 @@ def test_the_standard_time_zone_may_be_given_with_an_interval(queue):
 
 def test_a_time_zone_may_be_one_of_zoneinfos(queue):
     assert queue.schedule("s", "x", cron="0 9 * * *", tz=ZoneInfo("Europe/Berlin")).tz == "Europe/Berlin"
-
-
-def test_schedules_tick_in_memory_too(clock):
-    with Queue(":memory:") as queue:
-        queue.schedule("s", "x", every=60)
-        clock.advance(60)
-        assert take(queue) == ["x"]
 
 
 def test_a_closed_queue_has_no_schedules(queue):

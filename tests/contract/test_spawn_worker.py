@@ -2,69 +2,32 @@
 
 import asyncio
 import os
+import shutil
 import signal
-import sqlite3
 import stat
 import subprocess
 import sys
 import sysconfig
-import threading
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from membox_queue import AsyncQueue, NewItem, Queue, Rate, Retry
+from membox_queue import NewItem, Rate, Retry
 from membox_queue.worker import LOG_BYTES
-
-HANDLERS = """
-import os, sys, time
-from pathlib import Path
-from membox_queue import RetryLater
-
-def fast(item):
-    return None
-
-def where(item):
-    print("to the log", item.content, flush=True)
-    return {"pid": os.getpid(), "parent": os.getppid(), "session": os.getsid(0), "worker": item.worker,
-            "lease": (item.lease_until - item.started_at).total_seconds(), "stdin": sys.stdin.read()}
-
-def gated(item):
-    while not Path(item.content).exists():
-        time.sleep(0.005)
-    return os.getpid()
-
-def later(item):
-    if item.attempt == 1:
-        raise RetryLater(0.3)
-    return os.getpid()
-
-def failing(item):
-    raise LookupError(item.content)
-
-def surroundings(item):
-    return {"path": sys.path, "handed on": os.environ["PYTHONPATH"].split(os.pathsep)}
-
-number = 5
-
-class Box:
-    @staticmethod
-    def handler(item):
-        return "boxed"
-"""
+from programs import PROGRAMS
 
 
 @pytest.fixture(autouse=True)
 def handlers(tmp_path, monkeypatch):
-    (tmp_path / "spawned_handlers.py").write_text(HANDLERS)
+    shutil.copy(PROGRAMS / "spawned_handlers.py", tmp_path / "spawned_handlers.py")
     monkeypatch.syspath_prepend(tmp_path)
     yield
     sys.modules.pop("spawned_handlers", None)
 
 
 @pytest.fixture
-def log(path):
-    return Path(f"{path}.worker.log")
+def log(engine):
+    return engine.worker_log()
 
 
 @pytest.fixture
@@ -88,19 +51,19 @@ def test_a_worker_is_started_in_a_session_of_its_own_and_drains_the_queue(queue,
     gone()
 
 
-def test_while_a_worker_is_alive_none_is_started(queue, path, log):
+def test_while_a_worker_is_alive_none_is_started(queue, open_queue, log):
     queue.enqueue("x")
-    with Queue(path) as other:
+    with open_queue() as other:
         other.acquire_worker_lease()
         assert queue.spawn_worker("spawned_handlers:where") is False
     assert not log.exists()
     assert queue.get(1).attempt == 0
 
 
-def test_repeated_calls_do_not_pile_up_workers(queue, path, tmp_path, gone):
+def test_repeated_calls_do_not_pile_up_workers(queue, open_queue, tmp_path, gone):
     gate = tmp_path / "gate"
     ids = queue.enqueue_many([str(gate)] * 5)
-    with Queue(path) as other:
+    with open_queue() as other:
         spawned = [one.spawn_worker("spawned_handlers:gated") for _ in range(5) for one in (queue, other)]
         assert spawned == [True] + [False] * 9
     gate.touch()
@@ -109,8 +72,8 @@ def test_repeated_calls_do_not_pile_up_workers(queue, path, tmp_path, gone):
     assert queue.counts()["done"] == 5
 
 
-def test_each_queue_has_a_worker_of_its_own(queue, path, gone):
-    with Queue(path, "mail") as mail:
+def test_each_queue_has_a_worker_of_its_own(queue, open_queue, gone):
+    with open_queue("mail") as mail:
         one, two = queue.enqueue("a"), mail.enqueue("b")
         assert queue.spawn_worker("spawned_handlers:where")
         assert mail.spawn_worker("spawned_handlers:where")
@@ -118,8 +81,8 @@ def test_each_queue_has_a_worker_of_its_own(queue, path, gone):
         gone()
 
 
-def test_a_worker_goes_by_what_was_configured_since_the_queue_was_opened(path, gone):
-    with Queue(path, lease=7) as queue, Queue(path) as other:
+def test_a_worker_goes_by_what_was_configured_since_the_queue_was_opened(open_queue, gone):
+    with open_queue(lease=7) as queue, open_queue() as other:
         other.configure(lease=600)
         qid = queue.enqueue("x", spawn="spawned_handlers:where")
         assert result(queue, qid)["lease"] == 600
@@ -143,23 +106,8 @@ def test_a_worker_that_never_arrives_is_replaced_after_a_while(queue, clock):
     assert result(queue, 1)["pid"]
 
 
-SLOW_IMPORT = """
-import os, time
-from pathlib import Path
-here = Path(__file__).parent
-(here / "importing").write_text(str(os.getpid()))
-while not (here / "gate").exists():
-    time.sleep(0.005)
-
-def handler(item):
-    return os.getpid()
-"""
-
-
-def test_a_worker_that_takes_long_to_import_its_handler_keeps_others_away_while_it_lives(
-    queue, tmp_path, clock, until, gone
-):
-    (tmp_path / "slow_to_import.py").write_text(SLOW_IMPORT)
+def test_a_worker_slow_to_import_its_handler_keeps_others_away_while_it_lives(queue, tmp_path, clock, until, gone):
+    shutil.copy(PROGRAMS / "slow_to_import.py", tmp_path / "slow_to_import.py")
     importing = tmp_path / "importing"
     qid = queue.enqueue("x")
 
@@ -193,24 +141,12 @@ def test_a_worker_finds_the_modules_of_its_spawner_and_no_others(queue, tmp_path
     gone()
 
 
-def test_a_file_that_was_removed_while_its_worker_lived_stays_removed(path, tmp_path, until):
-    (tmp_path / "slow_to_import.py").write_text(SLOW_IMPORT)
-    with Queue(path) as queue:
-        queue.enqueue("x", spawn="slow_to_import:handler")
-    until(lambda: (tmp_path / "importing").exists())
-    for file in tmp_path.glob("memory.db*"):
-        file.unlink()
-    (tmp_path / "gate").touch()
-    until(lambda: not any(thread.name == "membox-queue-spawned" for thread in threading.enumerate()))
-    assert list(tmp_path.glob("memory.db*")) == []
-
-
 @pytest.mark.parametrize("verb", ["enqueue_file", "spawn_worker"])
-def test_asyncio_spawns_as_well(queue, path, tmp_path, gone, verb):
+def test_asyncio_spawns_as_well(queue, open_async_queue, tmp_path, gone, verb):
     (tmp_path / "note.md").write_text("x")
 
     async def main():
-        async with AsyncQueue(path) as aqueue:
+        async with open_async_queue() as aqueue:
             if verb == "enqueue_file":
                 return await aqueue.enqueue_file(tmp_path / "note.md", spawn="spawned_handlers:where")
             qid = await aqueue.enqueue("x")
@@ -222,7 +158,7 @@ def test_asyncio_spawns_as_well(queue, path, tmp_path, gone, verb):
 
 
 @pytest.mark.parametrize("verb", ["enqueue", "enqueue_many", "enqueue_file"])
-def test_spawn_does_both(queue, path, tmp_path, gone, verb):
+def test_spawn_does_both(queue, tmp_path, gone, verb):
     if verb == "enqueue":
         qid = queue.enqueue("x", spawn="spawned_handlers:where")
     elif verb == "enqueue_many":
@@ -234,7 +170,7 @@ def test_spawn_does_both(queue, path, tmp_path, gone, verb):
     gone()
 
 
-def test_its_settings_are_those_of_the_object_that_spawned_it(path, until):
+def test_its_settings_are_those_of_the_object_that_spawned_it(open_queue, until):
     options = {
         "lease": 7,
         "worker": "anna",
@@ -243,7 +179,7 @@ def test_its_settings_are_those_of_the_object_that_spawned_it(path, until):
         "rate": Rate(100, 1),
         "keep_content": False,
     }
-    with Queue(path, "mail", **options) as queue:
+    with open_queue("mail", **options) as queue:
         good = queue.enqueue("x")
         assert queue.spawn_worker("spawned_handlers:where")
         found = result(queue, good)
@@ -311,13 +247,13 @@ def test_no_process_is_left_behind_when_it_has_ended(queue, until):
     until(lambda: not Path(f"/proc/{pid}").exists())
 
 
-def test_it_outlives_whoever_spawned_it(queue, path, tmp_path, start, gone):
+def test_it_outlives_whoever_spawned_it(queue, address, tmp_path, start, gone):
     gate = tmp_path / "gate"
     qid = queue.enqueue(str(gate))
     program = (
         "import sys; from membox_queue import Queue; print(Queue(sys.argv[1]).spawn_worker('spawned_handlers:gated'))"
     )
-    spawner = start(program, path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    spawner = start(program, address, env={**os.environ, "PYTHONPATH": str(tmp_path)})
     assert spawner.communicate(timeout=30)[0] == "True\n"
     assert spawner.returncode == 0
     gate.touch()
@@ -372,22 +308,9 @@ def test_who_gives_no_name_is_told_which_to_give(queue, handler, advice):
     assert queue.pending() == 0
 
 
-def test_a_type_of_the_program_that_runs_is_told_to_move(path, start):
-    program = """
-import sys
-from dataclasses import dataclass
-from membox_queue import Queue
-
-@dataclass
-class Doc:
-    text: str
-
-try:
-    Queue(sys.argv[1], type=Doc).enqueue(Doc("x"), spawn="json:loads")
-except ValueError as error:
-    print(error)
-"""
-    said, _ = start(program, path).communicate(timeout=30)
+def test_a_type_of_the_program_that_runs_is_told_to_move(address, start):
+    program = PROGRAMS / "spawn_with_a_type_of_main.py"
+    said, _ = start(program, address).communicate(timeout=30)
     assert "the type Doc is defined in the program that runs" in said
     assert "move it into a module" in said
 
@@ -396,14 +319,6 @@ except ValueError as error:
 def test_nothing_is_enqueued_when_the_name_of_the_handler_is_wrong(queue, verb):
     with pytest.raises(ValueError, match="no_such_module"):
         getattr(queue, verb)(["x"], spawn="no_such_module:handler")
-    assert queue.pending() == 0
-
-
-def test_in_the_users_own_transaction_no_worker_can_be_spawned(queue, path):
-    connection = sqlite3.connect(path)
-    with pytest.raises(ValueError, match="after your commit"), connection:
-        queue.enqueue("x", connection=connection, spawn="spawned_handlers:where")
-    connection.close()
     assert queue.pending() == 0
 
 
@@ -435,45 +350,29 @@ def test_options_that_make_no_sense_are_refused_at_once(queue, log, options):
     assert not log.exists()
 
 
-def test_a_queue_in_memory_has_no_workers():
-    with Queue(":memory:") as queue, pytest.raises(ValueError, match="in-memory"):
-        queue.spawn_worker("spawned_handlers:where")
-
-
-RACE = """
-import sys
-from membox_queue import Queue
-queue = Queue(sys.argv[1], durability="normal")
-for number in range(int(sys.argv[2])):
-    # A worker that is just leaving must see it, or another must come.
-    queue.wait(queue.enqueue(number, spawn="spawned_handlers:fast"), timeout=60)
-print("all handled")
-"""
-
-
-def race(queue, path, tmp_path, start, gone, processes, rounds):
+def race(queue, address, tmp_path, start, gone, processes, rounds):
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    racers = [start(RACE, path, rounds, env=environment) for _ in range(processes)]
+    racers = [start(PROGRAMS / "enqueue_and_spawn.py", address, rounds, env=environment) for _ in range(processes)]
     assert [racer.communicate(timeout=3600)[0] for racer in racers] == ["all handled\n"] * processes
     assert queue.counts()["done"] == processes * rounds
     assert {item.attempt for item in queue.items(limit=processes * rounds)} == {1}
     gone()
 
 
-def test_enqueue_and_spawn_leaves_no_item_without_a_worker(queue, path, tmp_path, start, gone):
-    race(queue, path, tmp_path, start, gone, processes=3, rounds=10)
+def test_enqueue_and_spawn_leaves_no_item_without_a_worker(queue, address, tmp_path, start, gone):
+    race(queue, address, tmp_path, start, gone, processes=3, rounds=10)
 
 
 @pytest.mark.proof
 @pytest.mark.timeout(3600)
-def test_a_thousand_rounds_of_enqueue_and_spawn_leave_no_item_without_a_worker(queue, path, tmp_path, start, gone):
-    race(queue, path, tmp_path, start, gone, processes=4, rounds=250)
+def test_a_thousand_rounds_of_enqueue_and_spawn_leave_no_item_without_a_worker(queue, address, tmp_path, start, gone):
+    race(queue, address, tmp_path, start, gone, processes=4, rounds=250)
 
 
-def test_the_command_finds_handlers_where_it_is_given(queue, path, tmp_path):
+def test_the_command_finds_handlers_where_it_is_given(queue, address, tmp_path):
     (tmp_path / "beside.py").write_text("def handler(item):\n    return item.content * 2\n")
     queue.enqueue("ab")
-    command = [sys.executable, "-m", "membox_queue", "process", "beside:handler", "--db", path]
+    command = [sys.executable, "-m", "membox_queue", "process", "beside:handler", "--db", address]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (0, "1 done · 0 failed · 0 postponed · 0 retried\n"), ended.stderr
     assert queue.get(1).result == "abab"

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from membox_queue import NewItem, Queue, Rate
+from membox_queue import NewItem, Rate
 
 
 def test_an_empty_queue(queue):
@@ -41,8 +41,8 @@ def test_the_oldest_is_the_one_that_has_waited_longest_for_a_worker(queue, clock
     assert queue.stats()["oldest_pending_age"] == 5
 
 
-def test_delayed_are_those_that_wait_for_a_time(path, queue, clock):
-    with Queue(path, "mail") as mail:
+def test_delayed_are_those_that_wait_for_a_time(open_queue, queue, clock):
+    with open_queue("mail") as mail:
         mail.enqueue("elsewhere", delay=60)
     put_off = [NewItem("delayed", delay=600), NewItem("in a group", delay=600, group="g")]
     first, *_ = queue.enqueue_many([*put_off, "retried", "ready"])
@@ -75,20 +75,20 @@ def test_what_has_fallen_due_waits_for_a_worker_also_when_nobody_claims(queue, c
     assert queue.stats()["oldest_pending_age"] == 5
 
 
-def test_a_group_that_is_held_by_its_rate_waits_all_the_same(path, clock):
-    with Queue(path, group_rate=Rate(1, per=600)) as queue:
+def test_a_group_that_is_held_by_its_rate_waits_all_the_same(open_queue, clock):
+    with open_queue(group_rate=Rate(1, per=600)) as queue:
         queue.enqueue_many([NewItem("a", group="g"), NewItem("b", group="g")])
         queue.mark_done(queue.claim())
         clock.advance(5)
         assert queue.stats()["oldest_pending_age"] == 5
 
 
-def test_the_next_due_time_is_that_of_whatever_comes_first(path, clock):
+def test_the_next_due_time_is_that_of_whatever_comes_first(open_queue, clock):
     def next_due():
         due = queue.stats()["next_due_at"]
         return due and (due - clock.now).total_seconds()
 
-    with Queue(path, rate=Rate(1, per=50), group_rate=Rate(1, per=70)) as queue:
+    with open_queue(rate=Rate(1, per=50), group_rate=Rate(1, per=70)) as queue:
         assert next_due() is None
         queue.schedule("s", "x", every=100)
         assert next_due() == 100
@@ -109,13 +109,3 @@ def test_an_age_is_never_negative(queue, clock):
     queue.enqueue("x")
     clock.advance(-86400)
     assert queue.stats()["oldest_pending_age"] == 0
-
-
-def test_compact_gives_the_space_of_removed_rows_back(queue, path):
-    queue.enqueue_many("x" * 10_000 for _ in range(300))
-    queue.purge("pending")
-    queue.compact()
-    assert path.stat().st_size < 200_000
-    assert queue.enqueue("y") == 301
-    queue.close()
-    assert path.stat().st_size < 200_000

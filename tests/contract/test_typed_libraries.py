@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import pytest
-from membox_queue import Queue
 
 msgspec = pytest.importorskip("msgspec")
 pydantic = pytest.importorskip("pydantic")
@@ -54,8 +53,8 @@ FITTING = [
 
 
 @pytest.mark.parametrize(("kind", "value"), FITTING, ids=[str(kind) for kind, _ in FITTING])
-def test_content_comes_back_equal_and_of_the_same_type(path, kind, value):
-    with Queue(path, type=kind) as queue:
+def test_content_comes_back_equal_and_of_the_same_type(open_queue, kind, value):
+    with open_queue(type=kind) as queue:
         read = queue.get(queue.enqueue(value)).content
         claimed = queue.claim().content
     assert (read, claimed) == (value, value)
@@ -72,8 +71,8 @@ MISFITS = [
 
 
 @pytest.mark.parametrize(("kind", "value", "error", "text"), MISFITS, ids=[text for *_, text in MISFITS])
-def test_what_does_not_fit_is_refused_by_its_place_and_nothing_is_written(path, kind, value, error, text):
-    with Queue(path, type=kind) as queue:
+def test_what_does_not_fit_is_refused_by_its_place_and_nothing_is_written(open_queue, kind, value, error, text):
+    with open_queue(type=kind) as queue:
         with pytest.raises(error) as raised:
             queue.enqueue(value)
         assert text in str(raised.value)
@@ -81,8 +80,8 @@ def test_what_does_not_fit_is_refused_by_its_place_and_nothing_is_written(path, 
         assert queue.pending() == 0
 
 
-def test_a_model_that_does_not_fit_says_where(path):
-    with Queue(path) as plain, Queue(path, type=list[Model]) as models, Queue(path, type=Struct) as structs:
+def test_a_model_that_does_not_fit_says_where(open_queue):
+    with open_queue() as plain, open_queue(type=list[Model]) as models, open_queue(type=Struct) as structs:
         plain.enqueue_many([[{"name": 1, "at": "never"}], {"name": "n"}])
         assert models.claim() is None
         assert structs.claim() is None

@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from membox_queue import Queue, QueueClosedError
+from membox_queue import QueueClosedError
+from programs import PROGRAMS
 
 
 @pytest.fixture
@@ -60,28 +61,12 @@ def test_several_may_wait_for_the_same_item_and_for_others(queue, waiting):
     assert futures[2].result(30).error == "no"
 
 
-HANDLE_ONE = """
-import sys
-from membox_queue import Queue
-with Queue(sys.argv[1]) as queue:
-    print("ready", flush=True)
-    input()
-    print(queue.drain(lambda item: item.content * 2).done)
-"""
-
-
-def test_an_item_that_ends_in_another_process_ends_the_wait(queue, waiting, path, start):
-    worker = start(HANDLE_ONE, path)
+def test_an_item_that_ends_in_another_process_ends_the_wait(queue, waiting, address, start):
+    worker = start(PROGRAMS / "handle_one.py", address)
     assert worker.stdout.readline() == "ready\n"
     future = waiting(queue.enqueue(21))
     assert worker.communicate("\n", timeout=30)[0] == "1\n"
     assert future.result(30).result == 42
-
-
-def test_an_item_that_plain_sql_ends_ends_the_wait(queue, waiting, path, sql):
-    future = waiting(queue.enqueue("x"))
-    sql(path, "UPDATE ingest_queue SET status = 'done'")
-    assert future.result(30).status == "done"
 
 
 def test_a_retry_is_no_end(queue, waiting, clock):
@@ -107,22 +92,11 @@ def test_an_item_that_is_not_there_is_an_error(queue):
         queue.wait(7, timeout=30)
 
 
-def test_an_item_of_another_queue_is_not_there(queue, path):
-    with Queue(path, "mail") as mail:
+def test_an_item_of_another_queue_is_not_there(queue, open_queue):
+    with open_queue("mail") as mail:
         qid = mail.enqueue("x")
         with pytest.raises(ValueError, match=f"no item {qid}"):
             queue.wait(qid, timeout=30)
-
-
-@pytest.mark.parametrize("by_sql", [False, True])
-def test_an_item_that_is_removed_meanwhile_is_an_error(queue, waiting, path, sql, by_sql):
-    qid = queue.enqueue("x")
-    future = waiting(qid)
-    if by_sql:
-        sql(path, "DELETE FROM ingest_queue")
-    else:
-        queue.delete(qid)
-    assert f"no item {qid}" in str(future.exception(30))
 
 
 def test_closing_the_queue_ends_the_wait(queue, waiting):
@@ -138,17 +112,9 @@ def test_wrong_arguments_are_refused(queue, qid, timeout):
         queue.wait(qid, timeout)
 
 
-CLAIM_AND_DIE = """
-import os, signal, sys
-from membox_queue import Queue
-Queue(sys.argv[1]).claim()
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_a_last_attempt_whose_worker_was_killed_ends_for_one_who_waits(queue, path, start):
+def test_a_last_attempt_whose_worker_was_killed_ends_for_one_who_waits(queue, address, start):
     qid = queue.enqueue("x", max_retries=1)
-    start(CLAIM_AND_DIE, path).wait(30)
+    start(PROGRAMS / "die_with_an_item.py", address).wait(30)
     assert (queue.counts()["processing"], queue.stats()["stuck"]) == (1, [qid])
     item = queue.wait(qid, timeout=30)
     assert (item.status, item.retries) == ("failed", 1)
@@ -156,10 +122,10 @@ def test_a_last_attempt_whose_worker_was_killed_ends_for_one_who_waits(queue, pa
     assert queue.stats()["stuck"] == []
 
 
-def test_a_worker_that_is_killed_while_one_waits_ends_the_wait(queue, path, start, waiting):
+def test_a_worker_that_is_killed_while_one_waits_ends_the_wait(queue, address, start, waiting):
     qid = queue.enqueue("x", max_retries=1)
     future = waiting(qid)
-    start(CLAIM_AND_DIE, path).wait(30)
+    start(PROGRAMS / "die_with_an_item.py", address).wait(30)
     assert future.result(30).status == "failed"
 
 
@@ -171,9 +137,9 @@ def test_a_last_attempt_whose_lease_ran_out_ends_for_one_who_waits(queue, clock)
     assert not queue.mark_done(held)
 
 
-def test_an_attempt_that_was_lost_is_not_the_end_while_retries_are_left(queue, path, start):
+def test_an_attempt_that_was_lost_is_not_the_end_while_retries_are_left(queue, address, start):
     qid = queue.enqueue("x")
-    start(CLAIM_AND_DIE, path).wait(30)
+    start(PROGRAMS / "die_with_an_item.py", address).wait(30)
     with pytest.raises(TimeoutError):
         queue.wait(qid, timeout=0)
     assert (queue.get(qid).status, queue.get(qid).retries) == ("pending", 1)
@@ -186,14 +152,3 @@ def test_reading_records_nothing(queue, clock):
     for look in (queue.counts, queue.failures, queue.stats, queue.check, queue.pending, queue.coverage_note):
         look()
     assert queue.get(qid).status == "processing"
-
-
-def test_a_wait_beside_an_open_transaction_does_not_wait_for_it(queue, clock, writer):
-    qid = queue.enqueue("x", max_retries=1)
-    queue.claim()
-    clock.advance(61)
-    let_go = writer()
-    with pytest.raises(TimeoutError):
-        queue.wait(qid, timeout=0)
-    let_go()
-    assert queue.wait(qid, timeout=30).status == "failed"

@@ -1,11 +1,10 @@
 """with item: left normally it is done, left by an exception it is failed."""
 
 import asyncio
-import os
 from datetime import timedelta
 
 import pytest
-from membox_queue import GiveUp, Queue, RetryLater, StaleClaimError
+from membox_queue import GiveUp, RetryLater, StaleClaimError
 
 
 @pytest.fixture
@@ -65,31 +64,6 @@ def test_a_block_in_a_task_that_is_cancelled_gives_the_item_back_uncounted(queue
     with pytest.raises(TimeoutError):
         asyncio.run(main())
     assert (queue.get(item.id).status, queue.get(item.id).retries) == ("pending", 0)
-
-
-def left_by(item, error):
-    """What leaves a block that raises; pytest.raises would ask for its attributes."""
-    try:
-        with item:
-            raise error
-    except BaseException as raised:
-        return type(raised)
-
-
-def test_an_exception_whose_attributes_raise_is_a_failure_and_goes_on_its_way(path, sql):
-    def refuse(self, *_):
-        raise LookupError
-
-    attributes = dict.fromkeys(["__class__", "__cause__", "__traceback__", "__notes__"], property(refuse))
-    hostile = type("Hostile", (Exception,), attributes | dict.fromkeys(["__str__", "__repr__", "add_note"], refuse))
-    with Queue(path) as queue:
-        queue.enqueue_many(["x", "y"])
-        assert left_by(queue.claim(), hostile) is hostile
-        assert (queue.get(1).status, queue.get(1).retries) == ("failed", 1)
-        refuse_failures = "BEFORE UPDATE ON ingest_queue WHEN new.status = 'failed' BEGIN SELECT raise(ABORT, ''); END"
-        sql(path, f"CREATE TRIGGER refuse_failures {refuse_failures}")
-        # That it could not be recorded does not replace it either.
-        assert left_by(queue.claim(), hostile) is hostile
 
 
 def test_retry_later_and_give_up_mean_the_same_as_in_a_handler(queue, item, clock):
@@ -160,8 +134,8 @@ def test_a_deleted_item_is_lost(queue, item):
     assert item.lost
 
 
-def test_the_claim_is_renewed_for_as_long_as_the_block_runs(path, clock, until):
-    with Queue(path, lease=0.3) as queue:
+def test_the_claim_is_renewed_for_as_long_as_the_block_runs(open_queue, clock, until):
+    with open_queue(lease=0.3) as queue:
         queue.enqueue("x")
         with queue.claim() as item:
             for _ in range(4):
@@ -172,15 +146,25 @@ def test_the_claim_is_renewed_for_as_long_as_the_block_runs(path, clock, until):
         assert (queue.get(item.id).status, queue.get(item.id).attempt) == ("done", 1)
 
 
-def test_after_the_block_nothing_holds_the_file_any_more(queue, item, path):
-    with item:
-        pass
-    queue.close()
-    assert os.listdir(path.parent) == [path.name]
-
-
 def test_an_item_that_was_only_read_cannot_be_worked_on(queue, item):
     with pytest.raises(ValueError, match="only read"), queue.get(item.id):
         pass
     assert not queue.get(item.id).lost
     queue.get(item.id).check()
+
+
+def test_an_exception_whose_attributes_raise_is_a_failure_and_goes_on_its_way(queue):
+    def refuse(self, *_):
+        raise LookupError
+
+    attributes = dict.fromkeys(["__class__", "__cause__", "__traceback__", "__notes__"], property(refuse))
+    hostile = type("Hostile", (Exception,), attributes | dict.fromkeys(["__str__", "__repr__", "add_note"], refuse))
+    queue.enqueue("x")
+    # pytest.raises would ask for its attributes.
+    try:
+        with queue.claim():
+            raise hostile
+    except BaseException as raised:
+        left = type(raised)
+    assert left is hostile
+    assert (queue.get(1).status, queue.get(1).retries) == ("failed", 1)

@@ -37,12 +37,12 @@ def test_an_item_that_was_only_read_is_refused_with_advice(queue, record):
     assert queue.get(1).status == "processing"
 
 
-def test_an_item_of_another_queue_or_file_is_refused(queue, record, path, tmp_path):
+def test_an_item_of_another_queue_or_database_is_refused(queue, record, open_queue, engine):
     queue.enqueue("x")
     held = queue.claim()
-    with Queue(path, "mail") as mail, Queue(tmp_path / "other.db") as other, Queue(":memory:") as private:
+    with open_queue("mail") as mail, Queue(engine.other_address) as other:
         other.enqueue("y")
-        for stranger in (mail, other, private):
+        for stranger in (mail, other):
             with pytest.raises(ValueError, match="another queue"):
                 record(stranger, held)
         assert other.counts()["pending"] == 1

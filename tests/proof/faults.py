@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from membox_queue import Queue, QueueBusyError, StorageError
-from test_files import DOWN_TO_VERSION_1, DOWN_TO_VERSION_2, DOWN_TO_VERSION_3, DOWN_TO_VERSION_4
-from test_membox_file import MEMBOX, ROWS
+from sqlite.test_membox_file import MEMBOX, ROWS
+from sqlite.test_versions import DOWN_TO_VERSION_1, DOWN_TO_VERSION_2, DOWN_TO_VERSION_3, DOWN_TO_VERSION_4
 
 from proof.disk import Disk, Fault, memory_folder
 

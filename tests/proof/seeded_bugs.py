@@ -76,14 +76,14 @@ BUGS = [
         "src/sqlite/locks/calls.rs",
         "let command = if !has_ofd || LOCKS.is_off() {",
         "let command = if has_ofd || LOCKS.is_off() {",
-        ("tests/same_process/test_two_copies.py",),
+        ("tests/sqlite/same_process/test_two_copies.py",),
     ),
     Bug(
         "shared memory inherited by children",
         "src/sqlite/locks/calls.rs",
         "unsafe { libc::madvise(mapping, length, libc::MADV_DONTFORK) }",
         "unsafe { libc::madvise(mapping, length, libc::MADV_NORMAL) }",
-        ("tests/same_process/test_forks.py",),
+        ("tests/sqlite/same_process/test_forks.py",),
     ),
     Bug(
         "attempts counted late",
@@ -107,14 +107,14 @@ BUGS = [
         "src/sqlite/rows.rs",
         "ValueRef::Integer(sum) => stored_sum(row)? == Some(sum),",
         "ValueRef::Integer(_) => stored_sum(row).is_ok(),",
-        ("tests/test_checksums.py", "tests/proof/test_damage.py"),
+        ("tests/sqlite/test_checksums.py", "tests/proof/test_damage.py"),
     ),
     Bug(
         "checksum kept when somebody changes content",
         "src/sqlite/migrations/0003_checksums.sql",
         "UPDATE ingest_queue SET checksum = NULL WHERE id = NEW.id;",
         "SELECT 1;",
-        ("tests/test_checksums.py",),
+        ("tests/sqlite/test_checksums.py",),
     ),
     Bug(
         "index and table may disagree",
@@ -142,7 +142,7 @@ BUGS = [
         "src/sqlite/locks/sharing.rs",
         "if current == Some(database) && ours.all(",
         "if true || ours.all(",
-        ("tests/test_hardships.py", "tests/test_files.py"),
+        ("tests/sqlite/test_hardships.py", "tests/sqlite/test_files.py"),
     ),
     Bug(
         "the dead not noticed",
@@ -191,7 +191,7 @@ BUGS = [
         "src/sqlite/migrations/0001_indexes.sql",
         "CREATE INDEX ingest_queue_ready ON ingest_queue (queue, priority DESC, id)",
         "CREATE INDEX ingest_queue_ready ON ingest_queue (queue, priority, id)",
-        ("tests/test_plans.py", "tests/test_model.py"),
+        ("tests/sqlite/test_plans.py", "tests/test_model.py"),
     ),
 ]
 

@@ -77,9 +77,7 @@ DISAGREEMENTS = {
 
 @pytest.mark.parametrize("case", DISAGREEMENTS)
 @pytest.mark.parametrize("verb", ["claim", "claim_many", "drain"])
-def test_an_index_that_disagrees_with_its_table_is_said_and_does_not_keep_a_claim_busy_for_ever(
-    path, sql, start, case, verb
-):
+def test_an_index_that_disagrees_with_its_table_is_told_and_no_claim_spins(path, sql, start, case, verb):
     index, before, change = DISAGREEMENTS[case]
     with Queue(path) as queue:
         queue.enqueue_many(["x"] * 40)

@@ -1,30 +1,18 @@
 """Handlers that hold the GIL for several leases keep their items, in many processes at once."""
 
 import pytest
+from programs import PROGRAMS
 
 HOGS = 4
 ITEMS = 3
 LEASE = 1.0
-
-# A call through PyDLL keeps the GIL: no other thread of that Python runs until it returns.
-HOG = """
-import ctypes, sys
-from membox_queue import Queue
-path, lease, items = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
-def handler(item):
-    ctypes.PyDLL(None).usleep(int(5 * lease * 1_000_000))
-    return item.lost
-with Queue(path, lease=lease) as queue:
-    report = queue.work(handler, limit=items)
-    print(report.done, report.lost)
-"""
 
 
 @pytest.mark.proof
 @pytest.mark.timeout(600)
 def test_no_lease_is_lost_while_handlers_hold_the_gil_for_five_leases(path, queue, start, until):
     queue.enqueue_many(range(HOGS * ITEMS))
-    hogs = [start(HOG, path, LEASE, ITEMS) for _ in range(HOGS)]
+    hogs = [start(PROGRAMS / "hold_the_gil.py", path, LEASE, ITEMS) for _ in range(HOGS)]
     until(lambda: queue.counts()["processing"] == HOGS)
     # Somebody else takes whatever is free; nothing that is held ever is.
     stolen = []

@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import pytest
 from membox_queue import Queue
+from programs import PROGRAMS
 
 
 def blocked(pool, until, queue, call):
@@ -44,29 +45,11 @@ def test_time_is_read_when_the_lock_is_held_and_not_before(path, clock, writer, 
             assert queue.get(1).lease_until == clock.now + timedelta(seconds=60)
 
 
-ACKNOWLEDGED = """
-import os, sys
-from membox_queue import Queue
-queue = Queue(sys.argv[1])
-queue.enqueue_many(["a", "b"])
-item = queue.claim()
-for name, call in {
-    "enqueue": lambda: queue.enqueue("x"),
-    "enqueue_many": lambda: queue.enqueue_many(["x", "y"]),
-    "mark_done": lambda: queue.mark_done(item),
-    "claim": queue.claim,
-}.items():
-    os.write(1, f"begin {name}".encode())
-    call()
-    os.write(1, f"end {name}".encode())
-"""
-
-
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_what_is_acknowledged_is_synced_before_the_call_returns(path, tmp_path):
     trace = tmp_path / "trace"
     command = ["strace", "-f", "-e", "trace=write,fsync,fdatasync", "-o", str(trace)]
-    command += [sys.executable, "-c", ACKNOWLEDGED, str(path)]
+    command += [sys.executable, PROGRAMS / "acknowledge.py", str(path)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=100)
     calls = re.findall(r'"begin (\w+)"(.*?)"end \1"', trace.read_text(), re.DOTALL)
     synced = {name: "sync(" in between for name, between in calls}

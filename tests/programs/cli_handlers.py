@@ -1,0 +1,28 @@
+"""Handlers for the command line."""
+
+import asyncio
+import time
+
+
+def digest(item):
+    if "bad" in str(item.content):
+        raise ValueError("the model said [red]no[/red]")
+    return len(str(item.content))
+
+
+def unstorable(item):
+    return {1, 2}
+
+
+async def awaited(item):
+    await asyncio.sleep(0)
+    return "awaited"
+
+
+async def awaits_long(item):
+    await asyncio.sleep(600)
+
+
+def slow(item):
+    item.set_progress(0.5, "half [b]way[/b]")
+    time.sleep(600)

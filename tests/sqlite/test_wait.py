@@ -1,0 +1,55 @@
+"""Waiting for items that plain SQL ends or removes, and beside an open transaction."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+
+@pytest.fixture
+def waiting(queue):
+    """Start a wait in a thread; its future, once it is under way."""
+    with ThreadPoolExecutor(4) as pool:
+
+        def waiting(qid, **options):
+            began = threading.Event()
+
+            def wait():
+                began.set()
+                return queue.wait(qid, **options)
+
+            future = pool.submit(wait)
+            assert began.wait(30)
+            assert not future.done()
+            return future
+
+        yield waiting
+        queue.close()
+
+
+def test_an_item_that_plain_sql_ends_ends_the_wait(queue, waiting, path, sql):
+    future = waiting(queue.enqueue("x"))
+    sql(path, "UPDATE ingest_queue SET status = 'done'")
+    assert future.result(30).status == "done"
+
+
+@pytest.mark.parametrize("by_sql", [False, True])
+def test_an_item_that_is_removed_meanwhile_is_an_error(queue, waiting, path, sql, by_sql):
+    qid = queue.enqueue("x")
+    future = waiting(qid)
+    if by_sql:
+        sql(path, "DELETE FROM ingest_queue")
+    else:
+        queue.delete(qid)
+    assert f"no item {qid}" in str(future.exception(30))
+
+
+def test_a_wait_beside_an_open_transaction_does_not_wait_for_it(queue, clock, writer):
+    qid = queue.enqueue("x", max_retries=1)
+    queue.claim()
+    clock.advance(61)
+    let_go = writer()
+    with pytest.raises(TimeoutError):
+        queue.wait(qid, timeout=0)
+    let_go()
+    assert queue.wait(qid, timeout=30).status == "failed"
