@@ -30,16 +30,16 @@ const SOON: Duration = Duration::from_millis(50);
 type MakeRenewal = Box<dyn Fn(Now) -> Renewal + Send + Sync>;
 
 /// Keeps something alive until it is dropped.
-pub struct Beat {
+pub struct Heartbeat {
     entry: Arc<Entry>,
-    heart: Arc<Started<Heart>>,
+    heart: Arc<Started<Heartbeats>>,
 }
 
 /// Asks for a beat before its time.
 #[derive(Clone)]
 pub struct Nudge {
     entry: Weak<Entry>,
-    heart: Arc<Started<Heart>>,
+    heart: Arc<Started<Heartbeats>>,
 }
 
 struct Entry {
@@ -54,7 +54,7 @@ struct Entry {
 }
 
 #[derive(Default)]
-struct Heart {
+struct Heartbeats {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -66,9 +66,9 @@ struct State {
     looks_at: Option<Instant>,
 }
 
-static HEART: BackgroundThread<Heart> = BackgroundThread::new();
+static HEART: BackgroundThread<Heartbeats> = BackgroundThread::new();
 
-impl Beat {
+impl Heartbeat {
     /// Starts renewing well before `lease_ms`, of which `spent` is over already, have passed, for at most `longest`. `lost`
     /// is set when it is no longer ours.
     pub fn start(
@@ -113,7 +113,7 @@ impl Nudge {
     }
 }
 
-impl Drop for Beat {
+impl Drop for Heartbeat {
     fn drop(&mut self) {
         if let Some(heart) = self.heart.here() {
             let mut state = heart.state.lock();
@@ -126,7 +126,7 @@ impl Drop for Beat {
     }
 }
 
-impl Background for Heart {
+impl Background for Heartbeats {
     const THREAD_NAME: &'static str = "membox-queue-beat";
 
     fn run(&self) {

@@ -1,7 +1,17 @@
-//! The map of the crate: a durable work queue in one SQLite file.
+//! The map of the crate: a durable work queue in the database the application already has.
 //!
-//! Python decides what to run, Rust decides what becomes of it, SQL guards and records. An item's way
-//! goes down once and comes up once: [`Queue`] → [`rules::outcome`] → [`sqlite`] → one `.sql` file.
+//! Python decides what to run, Rust decides what becomes of it, SQL guards and records. Calls go down:
+//!
+//! | module | what it is | calls |
+//! |---|---|---|
+//! | [`python`] | the only module that names pyo3: arguments → release the GIL → verb → result | `queue` |
+//! | [`queue`] | the verbs: rules meet the store; it knows no engine and no file | `rules`, `model`, `store`, `wake` |
+//! | [`heartbeat`], [`wake`] | renewing leases; waiting | `store` |
+//! | [`store`] | the boundary: what an engine must do; `store/address.rs` has the list of engines | `model`, `rules` |
+//! | [`sqlite`] | the SQLite engine: statements by verb, `file/`, `locks/` | implements `store` |
+//! | [`rules`] | pure functions of facts, the time and dice | `model` |
+//! | [`model`] | the nouns, plain data | nothing |
+//! | [`process`], [`clock`], [`random`], [`sync`], [`error`], [`faults`] | what all of them use | each other |
 
 mod clock;
 mod error;
@@ -27,8 +37,8 @@ pub use model::{
     Status, Stored, When, millis,
 };
 pub use queue::{
-    Claim, Crew, Current, Durability, Enlistment, EnlistmentStep, Filter, From, Held, Lock, Next, Options, Plan, Queue,
-    Stats, Step, Turn, Waiting, Want, Watcher,
+    Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentStep, Filter, Lock, Next, Options, Pick, Plan,
+    Queue, Stats, Step, Turn, Waiting, Want, Watcher, WorkerLoop,
 };
 pub use rules::outcome::{Ending, Settled};
 pub use rules::rate::Rate;

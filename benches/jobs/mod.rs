@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use membox_queue::{Crew, Ending, Next, Options, Plan, Queue};
+use membox_queue::{Ending, Next, Options, Plan, Queue, WorkerLoop};
 use rusqlite::{Connection, OptionalExtension, params};
 
 macro_rules! statement {
@@ -136,9 +136,9 @@ pub fn drain(queue: &Arc<Queue>) {
         max_runtime: None,
         ttl_ms: 60_000,
     };
-    let crew = Crew::begin(vec![queue.clone()], plan).unwrap().unwrap();
-    let mut step = crew.step(0, Vec::new()).unwrap();
+    let worker_loop = WorkerLoop::begin(vec![queue.clone()], plan).unwrap().unwrap();
+    let mut step = worker_loop.step(0, Vec::new()).unwrap();
     while let Next::Work(..) = step.next {
-        step = crew.step(0, vec![Ending::Done { result: None }]).unwrap();
+        step = worker_loop.step(0, vec![Ending::Done { result: None }]).unwrap();
     }
 }

@@ -14,9 +14,9 @@ use super::error::named;
 use super::interpreter_exit::Native;
 use super::warnings;
 use crate::error::Error;
-use crate::heartbeat::Beat;
+use crate::heartbeat::Heartbeat;
 use crate::model::{self, Content, Status, read_json};
-use crate::queue::{self, Held};
+use crate::queue::{self, ClaimedItem};
 use crate::rules::outcome::{Ending, Settled};
 use crate::sync::Mutex;
 
@@ -32,7 +32,7 @@ pub struct Item {
 }
 
 enum Source {
-    Claimed { held: Arc<Held>, queue: Arc<queue::Queue>, beat: Mutex<Option<Beat>> },
+    Claimed { held: Arc<ClaimedItem>, queue: Arc<queue::Queue>, beat: Mutex<Option<Heartbeat>> },
     Read(Box<model::Item>),
 }
 
@@ -42,12 +42,12 @@ impl Item {
         Self { source, content, headers, result, stopping: Arc::default() }
     }
 
-    pub fn claimed(held: Arc<Held>, queue: Arc<queue::Queue>) -> Self {
+    pub fn claimed(held: Arc<ClaimedItem>, queue: Arc<queue::Queue>) -> Self {
         Self::from_source(Source::Claimed { held, queue, beat: Mutex::default() })
     }
 
     /// A claimed item that tells its handler when the loop was asked to stop.
-    pub fn in_loop(held: Arc<Held>, queue: Arc<queue::Queue>, stopping: Arc<AtomicBool>) -> Self {
+    pub fn in_loop(held: Arc<ClaimedItem>, queue: Arc<queue::Queue>, stopping: Arc<AtomicBool>) -> Self {
         Self { stopping, ..Self::claimed(held, queue) }
     }
 
@@ -83,7 +83,7 @@ impl Item {
     }
 
     /// The claim, for verbs that need one.
-    pub fn held(&self) -> PyResult<&Arc<Held>> {
+    pub fn held(&self) -> PyResult<&Arc<ClaimedItem>> {
         match &self.source {
             Source::Claimed { held, .. } => Ok(held),
             Source::Read(item) => Err(PyValueError::new_err(format!(
@@ -95,7 +95,7 @@ impl Item {
 }
 
 /// An item as an argument of a verb that needs its claim; an id proves none.
-pub fn claimed<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<&'a Arc<Held>> {
+pub fn claimed<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<&'a Arc<ClaimedItem>> {
     let item = item.cast::<Item>().map_err(|_| {
         PyTypeError::new_err(format!(
             "item must be an Item that claim() returned, which holds the receipt, not {}",

@@ -8,7 +8,7 @@ use super::interpreter_exit::{self, Native};
 use super::signals;
 use crate::error::Error;
 use crate::model::{Item, NewItem};
-use crate::queue::{Claim, Held, Queue};
+use crate::queue::{Claim, ClaimedItem, Queue};
 
 /// How long to sleep before a held lock is asked for again.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
@@ -48,7 +48,7 @@ pub fn for_room(py: Python<'_>, queue: &Queue, items: Vec<NewItem>, limit: Durat
 }
 
 /// Claims, waiting for an item; empty when the time is up.
-pub fn for_items(py: Python<'_>, queue: &Queue, claim: &Claim, limit: Duration) -> PyResult<Vec<Held>> {
+pub fn for_items(py: Python<'_>, queue: &Queue, claim: &Claim, limit: Duration) -> PyResult<Vec<ClaimedItem>> {
     if limit.is_zero() {
         return Ok(py.native(|| queue.claim(claim))?);
     }

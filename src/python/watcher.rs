@@ -42,7 +42,7 @@ impl Watcher {
 
     #[pyo3(signature = (ticket, queue, plan, /))]
     fn stand(&self, py: Python<'_>, ticket: u64, queue: &Queue, plan: &ClaimPlan) -> bool {
-        py.native(|| self.0.stand(ticket, queue.core.clone(), Want::Item(plan.how.from.clone())))
+        py.native(|| self.0.stand(ticket, queue.core.clone(), Want::Item(plan.how.pick.clone())))
     }
 
     #[pyo3(signature = (ticket, queue, count, /))]

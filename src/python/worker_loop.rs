@@ -16,11 +16,11 @@ use crate::rules::outcome::{Ending, Settled};
 
 #[pyclass(frozen, name = "Crew", module = "membox_queue._native")]
 pub struct WorkerLoop {
-    core: Arc<queue::Crew>,
+    core: Arc<queue::WorkerLoop>,
 }
 
 /// The loops that may be running. There is no lock, because a fork could leave it locked.
-static LOOPS: ArcSwapOption<Vec<Weak<queue::Crew>>> = ArcSwapOption::const_empty();
+static LOOPS: ArcSwapOption<Vec<Weak<queue::WorkerLoop>>> = ArcSwapOption::const_empty();
 
 /// Asks all loops of this process to stop.
 pub fn stop_all() {
@@ -34,7 +34,7 @@ type Step = (Vec<&'static str>, &'static str, usize, Vec<Item>);
 impl WorkerLoop {
     pub fn begin(py: Python<'_>, queues: Vec<Arc<queue::Queue>>, plan: Plan) -> PyResult<Option<Self>> {
         let begun = py.native(|| {
-            let core = queue::Crew::begin(queues, plan)?.map(Arc::new);
+            let core = queue::WorkerLoop::begin(queues, plan)?.map(Arc::new);
             LOOPS.rcu(|known| {
                 let known = known.iter().flat_map(|loops| loops.iter()).filter(|known| known.strong_count() > 0);
                 Some(Arc::new(known.cloned().chain(core.as_ref().map(Arc::downgrade)).collect::<Vec<_>>()))

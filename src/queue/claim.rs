@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::Queue;
-use super::progress::Unsaid;
+use super::progress::UnsavedProgress;
 use super::rate::FREED_AT_A_TIME;
 use super::reclaim::RENEWAL_PAUSE;
 use super::run::{Change, Verb};
 use super::schedule::TICKS_AT_A_TIME;
 use crate::error::{Error, Result};
-use crate::heartbeat::{Beat, GRACE};
+use crate::heartbeat::{GRACE, Heartbeat};
 use crate::model::{Event, Item, Receipt};
 use crate::process;
 use crate::random;
@@ -30,12 +30,12 @@ pub struct Claim {
     pub lease_ms: Option<i64>,
     /// `None`: the queue's.
     pub worker: Option<String>,
-    pub from: From,
+    pub pick: Pick,
 }
 
 /// Where to claim from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum From {
+pub enum Pick {
     #[default]
     Queue,
     Group(String),
@@ -47,12 +47,12 @@ pub enum From {
 
 impl Default for Claim {
     fn default() -> Self {
-        Self { limit: 1, lease_ms: None, worker: None, from: From::Queue }
+        Self { limit: 1, lease_ms: None, worker: None, pick: Pick::Queue }
     }
 }
 
 /// A claimed item and what is known of the claim.
-pub struct Held {
+pub struct ClaimedItem {
     pub item: Item,
     receipt: Receipt,
     batch: Option<i64>,
@@ -66,12 +66,12 @@ pub struct Held {
     is_withdrawn: AtomicBool,
     /// Shows other processes that somebody is left who can end the claim.
     liveness: Mutex<Option<Arc<dyn Liveness>>>,
-    pub(super) unsaid: Arc<Unsaid>,
+    pub(super) unsaved_progress: Arc<UnsavedProgress>,
     generation: u64,
     since: Instant,
 }
 
-impl Held {
+impl ClaimedItem {
     /// Set once somebody has learned that the claim is gone.
     pub fn is_known_lost(&self) -> bool {
         // A beat that comes after the claim was ended finds nothing to renew; that is no loss.
@@ -143,7 +143,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for ClaimedItem {
     /// An item that nobody can end any more stays claimed until its lease is over, as long as this process lives.
     fn drop(&mut self) {
         let lease = Duration::from_millis(self.lease_ms.load(Ordering::SeqCst).unsigned_abs());
@@ -156,7 +156,7 @@ impl Drop for Held {
 
 /// What one look at the queue gave.
 pub(super) struct Taken {
-    pub items: Vec<Held>,
+    pub items: Vec<ClaimedItem>,
     /// More rows wait to be brought in, so finding nothing does not mean that there is nothing.
     pub unfinished: bool,
     /// A lease has run out whose live holder is about to renew it; if it does not, there is something to claim.
@@ -165,18 +165,18 @@ pub(super) struct Taken {
 
 impl Queue {
     /// Takes up to `limit` items; none when nothing is due.
-    pub fn claim(&self, how: &Claim) -> Result<Vec<Held>> {
+    pub fn claim(&self, how: &Claim) -> Result<Vec<ClaimedItem>> {
         self.claim_within(how, self.wait())
     }
 
     /// An empty claim waits for no other writer. A look beside them says whether there is something to wait for; it is left
     /// out where the claim before found something and the lock is free, because the look reads every changed page anew.
-    pub(super) fn claim_within(&self, how: &Claim, wait: Wait) -> Result<Vec<Held>> {
+    pub(super) fn claim_within(&self, how: &Claim, wait: Wait) -> Result<Vec<ClaimedItem>> {
         let session = self.session()?;
         let started = Instant::now();
         let mut looks = !session.has_found.load(Ordering::Relaxed);
         loop {
-            if looks && !self.may_find(&how.from)? {
+            if looks && !self.may_find(&how.pick)? {
                 self.tend_beside();
                 return Ok(Vec::new());
             }
@@ -213,7 +213,7 @@ impl Queue {
         if scout.ready.is_none() || self.is_time_to_look_ahead(&*self.session()?) {
             scout = tx.scout(self.name(), self.settings().settings.lease_ms(), true)?;
         }
-        self.take_over(std::mem::take(&mut scout.settings))?;
+        self.adopt_settings(std::mem::take(&mut scout.settings))?;
         if scout.paused {
             return Ok(Taken { items: Vec::new(), unfinished: false, awaits_renewal: false });
         }
@@ -221,10 +221,10 @@ impl Queue {
         let several = self.settings().settings.group_limit.is_some_and(|limit| limit > 1);
         // The first look has found the first item already, unless something came in since.
         let mut found = if brought_in { None } else { scout.ready };
-        let whole_group = match &how.from {
-            From::WholeGroup(Some(group)) => tx.next_free_in_group(self.name(), group)?,
-            From::WholeGroup(None) => tx.next_group(self.name())?,
-            From::GroupOrOne => match tx.next_batch(self.name())? {
+        let whole_group = match &how.pick {
+            Pick::WholeGroup(Some(group)) => tx.next_free_in_group(self.name(), group)?,
+            Pick::WholeGroup(None) => tx.next_group(self.name())?,
+            Pick::GroupOrOne => match tx.next_batch(self.name())? {
                 Some((id, true)) => Some(id),
                 Some((id, false)) => {
                     found = Some(id);
@@ -232,17 +232,17 @@ impl Queue {
                 }
                 None => None,
             },
-            From::Queue | From::Group(_) => None,
+            Pick::Queue | Pick::Group(_) => None,
         };
         let batch = if whole_group.is_some() { Some(random::token()?) } else { None };
         let mut items = Vec::new();
         while items.len() < how.limit && self.may_start(tx)? {
-            let next = match (&how.from, whole_group) {
-                (From::Queue, _) => self.first(tx, found.take(), several)?,
-                (From::Group(group), _) => tx.next_in_group(self.name(), group)?,
-                (From::WholeGroup(_) | From::GroupOrOne, Some(head)) => tx.next_of_batch(self.name(), head)?,
-                (From::GroupOrOne, None) if items.is_empty() => self.first(tx, found.take(), several)?,
-                (From::WholeGroup(_) | From::GroupOrOne, None) => None,
+            let next = match (&how.pick, whole_group) {
+                (Pick::Queue, _) => self.first(tx, found.take(), several)?,
+                (Pick::Group(group), _) => tx.next_in_group(self.name(), group)?,
+                (Pick::WholeGroup(_) | Pick::GroupOrOne, Some(head)) => tx.next_of_batch(self.name(), head)?,
+                (Pick::GroupOrOne, None) if items.is_empty() => self.first(tx, found.take(), several)?,
+                (Pick::WholeGroup(_) | Pick::GroupOrOne, None) => None,
             };
             let Some(id) = next else { break };
             let Some(held) = self.take_one(tx, id, how, batch, liveness)? else { continue };
@@ -276,7 +276,7 @@ impl Queue {
         how: &Claim,
         batch: Option<i64>,
         liveness: &Option<Arc<dyn Liveness>>,
-    ) -> Result<Option<Held>> {
+    ) -> Result<Option<ClaimedItem>> {
         let lease_ms = how.lease_ms.unwrap_or(self.settings().settings.lease_ms());
         let token = random::token()?;
         let holder = liveness.as_ref().map(|liveness| liveness.number());
@@ -287,7 +287,7 @@ impl Queue {
             return Err(tx.without_effect(&format!("the claim of item {id}")));
         };
         let damage = item.damage.take();
-        let held = Held {
+        let held = ClaimedItem {
             receipt: Receipt { id: item.id, attempt: item.attempt, token },
             item,
             batch,
@@ -298,7 +298,7 @@ impl Queue {
             settled: OnceLock::new(),
             is_withdrawn: AtomicBool::new(false),
             liveness: Mutex::new(liveness.clone()),
-            unsaid: Arc::default(),
+            unsaved_progress: Arc::default(),
             generation: process::generation(),
             since: Instant::now(),
         };
@@ -325,7 +325,7 @@ impl Queue {
 
     /// Renews a claim from a native thread until the beat is dropped, or `longest` is over; at once, if much of its lease is
     /// over. A claim that has ended cannot be kept.
-    pub fn keep_alive(&self, held: &Held, longest: Option<Duration>) -> Result<Beat> {
+    pub fn keep_alive(&self, held: &ClaimedItem, longest: Option<Duration>) -> Result<Heartbeat> {
         self.check_is_ours(held)?;
         let lease_ms = held.lease_ms.load(Ordering::SeqCst);
         let lease = Duration::from_millis(u64::try_from(lease_ms).unwrap_or(0));
@@ -341,22 +341,22 @@ impl Queue {
         }
         let session = self.session()?;
         let (name, receipt, renewed) = (self.options.name.clone(), held.receipt, held.lease_ms.clone());
-        let unsaid = held.unsaid.clone();
+        let unsaved_progress = held.unsaved_progress.clone();
         // A beat that another writer delays must not cost the item, so what is kept is granted a beat more.
         let renewal = Box::new(move |_| {
             let lease_ms = renewed.load(Ordering::SeqCst);
-            let what = Renews::Claim { queue: name.clone(), receipt, progress: unsaid.latest() };
+            let what = Renews::Claim { queue: name.clone(), receipt, progress: unsaved_progress.latest() };
             Renewal { what, lease_ms: lease_ms + lease_ms / GRACE }
         });
         held.is_kept.store(true, Ordering::SeqCst);
         let (store, clock) = (session.store.clone(), self.options.clock.clone());
-        let beat = Beat::start(store, clock, lease_ms, spent, longest, held.lost.clone(), renewal)?;
-        held.unsaid.kept_by(beat.nudge());
+        let beat = Heartbeat::start(store, clock, lease_ms, spent, longest, held.lost.clone(), renewal)?;
+        held.unsaved_progress.kept_by(beat.nudge());
         Ok(beat)
     }
 
     /// Whether the claim is gone, asking the file if nobody has noticed yet.
-    pub fn is_lost(&self, held: &Held) -> Result<bool> {
+    pub fn is_lost(&self, held: &ClaimedItem) -> Result<bool> {
         if held.is_known_lost() || held.is_settled() {
             return Ok(held.is_known_lost());
         }
@@ -368,7 +368,7 @@ impl Queue {
     }
 
     /// Whether the item was cancelled while it was held.
-    pub fn is_cancelled(&self, held: &Held) -> Result<bool> {
+    pub fn is_cancelled(&self, held: &ClaimedItem) -> Result<bool> {
         if held.is_inherited() || held.is_settled() {
             return Ok(false);
         }
@@ -380,7 +380,7 @@ impl Queue {
     }
 
     /// Says what became of a claim that has ended, as far as its item still tells.
-    pub fn why_stale(&self, held: &Held) -> Result<Error> {
+    pub fn why_stale(&self, held: &ClaimedItem) -> Result<Error> {
         let id = held.item.id;
         if held.is_inherited() {
             return Ok(Error::Stale {
@@ -396,7 +396,7 @@ impl Queue {
     }
 
     /// A receipt says nothing about the items of another file or queue.
-    pub(super) fn check_is_ours(&self, held: &Held) -> Result<()> {
+    pub(super) fn check_is_ours(&self, held: &ClaimedItem) -> Result<()> {
         if held.address == self.address && held.item.queue == self.options.name {
             return Ok(());
         }

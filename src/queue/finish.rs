@@ -1,7 +1,7 @@
 //! Ending a claim: done, failed, released, extended. Each presents its receipt and says whether it took effect.
 
 use super::Queue;
-use super::claim::Held;
+use super::claim::ClaimedItem;
 use super::run::{Change, Verb};
 use crate::error::Result;
 use crate::model::Event;
@@ -14,12 +14,12 @@ pub(super) const ATTEMPTS_KEPT: i64 = 20;
 
 impl Queue {
     /// `false` when the claim was lost; nothing is changed then.
-    pub fn mark_done(&self, held: &Held, result: Option<String>) -> Result<bool> {
+    pub fn mark_done(&self, held: &ClaimedItem, result: Option<String>) -> Result<bool> {
         Ok(self.finish(held, Ending::Done { result })?.took_effect())
     }
 
     /// Finishes many in one transaction; returns how many took effect.
-    pub fn mark_done_many(&self, held: &[&Held]) -> Result<usize> {
+    pub fn mark_done_many(&self, held: &[&ClaimedItem]) -> Result<usize> {
         for one in held {
             self.check_is_ours(one)?;
         }
@@ -34,12 +34,12 @@ impl Queue {
     }
 
     /// Gives an item back; nothing is counted.
-    pub fn release(&self, held: &Held, delay: i64) -> Result<bool> {
+    pub fn release(&self, held: &ClaimedItem, delay: i64) -> Result<bool> {
         Ok(self.finish(held, Ending::Released { delay, reason: None })?.took_effect())
     }
 
     /// Lets the lease end `lease_ms` from now.
-    pub fn extend(&self, held: &Held, lease_ms: i64) -> Result<bool> {
+    pub fn extend(&self, held: &ClaimedItem, lease_ms: i64) -> Result<bool> {
         self.check_is_ours(held)?;
         if held.is_inherited() {
             return Ok(false);
@@ -52,7 +52,7 @@ impl Queue {
         Ok(extended)
     }
 
-    pub fn finish(&self, held: &Held, ending: Ending) -> Result<Settled> {
+    pub fn finish(&self, held: &ClaimedItem, ending: Ending) -> Result<Settled> {
         self.check_is_ours(held)?;
         self.check_ending(&ending)?;
         let settled = self.run(Verb::Finish, |tx| {
@@ -72,11 +72,11 @@ impl Queue {
         }
     }
 
-    pub(super) fn settle(&self, tx: &Change, held: &Held, ending: Ending) -> Result<Settled> {
+    pub(super) fn settle(&self, tx: &Change, held: &ClaimedItem, ending: Ending) -> Result<Settled> {
         if held.is_inherited() {
             return Ok(Settled::Lost);
         }
-        held.unsaid.write_along(tx, self.name(), held.receipt())?;
+        held.unsaved_progress.write_along(tx, self.name(), held.receipt())?;
         let settled = self.end(tx, &held.claimed(), ending)?;
         self.tell_end(tx, held, settled);
         Ok(settled)
@@ -167,7 +167,7 @@ impl Queue {
     }
 
     /// What the end of a claim changes for those who wait.
-    fn tell_end(&self, tx: &Change, held: &Held, settled: Settled) {
+    fn tell_end(&self, tx: &Change, held: &ClaimedItem, settled: Settled) {
         match settled {
             Settled::Released | Settled::Postponed => tx.tell(Event::Returned),
             Settled::Done | Settled::Failed | Settled::Cancelled => {

@@ -4,22 +4,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::Queue;
+use super::lease::{LeaseHold, drop_lease};
 use super::run::Verb;
-use super::worker::{Hold, drop_lease};
 use crate::error::Result;
-use crate::heartbeat::Beat;
+use crate::heartbeat::Heartbeat;
 use crate::process;
 use crate::rules::lease::Record;
 use crate::rules::name;
 use crate::sync::Mutex;
 
-/// A lock in somebody's hands, renewed by a native thread until it is given back or dropped.
+/// A lock in somebody's slots, renewed by a native thread until it is given back or dropped.
 pub struct Lock {
     key: String,
-    hold: Hold,
+    hold: LeaseHold,
     lost: Arc<AtomicBool>,
     /// `None` once it was given back.
-    beat: Mutex<Option<Beat>>,
+    beat: Mutex<Option<Heartbeat>>,
     generation: u64,
 }
 
@@ -48,7 +48,7 @@ impl Queue {
             return Ok(None);
         }
         let session = self.session()?;
-        let hold = Hold::new(self, ttl_ms)?;
+        let hold = LeaseHold::new(self, ttl_ms)?;
         if !self.run(Verb::Lease, |tx| self.take_lease(tx, &key, &hold))? {
             return Ok(None);
         }

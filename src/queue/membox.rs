@@ -2,8 +2,8 @@
 //! lives, and taking a lease over gives back everything that is in process.
 
 use super::Queue;
+use super::lease::{LeaseHold, this_process};
 use super::run::{Change, Verb};
-use super::worker::{Hold, this_process};
 use crate::error::Result;
 use crate::model::Event;
 use crate::rules::lease::{self, Record};
@@ -13,7 +13,7 @@ impl Queue {
     /// Takes the lease unless another process holds it live.
     pub fn take_over_worker_lease(&self, ttl_ms: i64) -> Result<bool> {
         let session = self.session()?;
-        let hold = Hold::of_membox(self, ttl_ms)?;
+        let hold = LeaseHold::of_membox(self, ttl_ms)?;
         let taken = self.run(Verb::Lease, |tx| {
             let key = lease::key(self.name());
             if let Some(stored) = tx.worker_lease(&key)? {
@@ -37,7 +37,7 @@ impl Queue {
     pub fn refresh_process_lease(&self, ttl_ms: i64) -> Result<bool> {
         let session = self.session()?;
         let held = self.worker_hold()?;
-        let hold = if let Some(hold) = held { hold } else { Hold::of_membox(self, ttl_ms)? };
+        let hold = if let Some(hold) = held { hold } else { LeaseHold::of_membox(self, ttl_ms)? };
         let refreshed = self.run(Verb::Lease, |tx| {
             let key = lease::key(self.name());
             let is_free = tx.worker_lease(&key)?.is_none_or(|stored| is_ours_or_unreadable(&stored));

@@ -1,17 +1,17 @@
 //! The verbs; the only place where rules meet the store.
 
-mod admin;
 mod claim;
-mod crew;
 mod enlist;
+mod enqueue;
 mod finish;
+mod lease;
 mod lock;
-mod look;
 mod membox;
 mod progress;
-mod put;
 mod rate;
+mod read;
 mod reclaim;
+mod repair;
 mod retention;
 mod run;
 mod schedule;
@@ -19,16 +19,16 @@ mod settings;
 mod steps;
 mod wait;
 mod watcher;
-mod worker;
+mod worker_loop;
 
-pub use claim::{Claim, From, Held};
-pub use crew::{Crew, Next, Plan, Step};
+pub use claim::{Claim, ClaimedItem, Pick};
 pub use enlist::{Enlistment, Step as EnlistmentStep};
 pub use lock::Lock;
-pub use look::{Filter, Stats};
+pub use read::{Filter, Stats};
 pub use settings::Current;
 pub use wait::Waiting;
 pub use watcher::{Turn, Want, Watcher};
+pub use worker_loop::{Next, Plan, Step, WorkerLoop};
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -108,7 +108,7 @@ pub struct Queue {
 struct Session {
     store: Arc<dyn Store>,
     /// The owner token of the worker lease this object holds.
-    worker_lease: Mutex<Option<worker::Hold>>,
+    worker_lease: Mutex<Option<lease::LeaseHold>>,
     /// The named locks it holds.
     locks: Mutex<Vec<Weak<Lock>>>,
     /// When leases were last compared with a clock that may have gone back.
@@ -116,7 +116,7 @@ struct Session {
     /// When finished items were last looked at for removal.
     tended_at: AtomicI64,
     /// How far its looks at them have come.
-    walks: Mutex<retention::Walks>,
+    cursors: Mutex<retention::SweepCursors>,
     /// The last claim found something.
     has_found: AtomicBool,
     /// When the other processes were last looked at for signs of life.
@@ -149,7 +149,7 @@ impl Session {
             locks: Mutex::default(),
             looked_ahead_at: AtomicI64::new(i64::MIN),
             tended_at: AtomicI64::new(i64::MIN),
-            walks: Mutex::default(),
+            cursors: Mutex::default(),
             has_found: AtomicBool::new(false),
             looked_for_dead_at: Mutex::default(),
             looked_for_stuck_at: Mutex::default(),

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::Queue;
-use super::claim::Held;
+use super::claim::ClaimedItem;
 use super::run::{Change, Verb};
 use crate::error::{Error, Result};
 use crate::heartbeat::Nudge;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// What the holder of a claim has said and nobody is known to have written yet.
 #[derive(Default)]
-pub(super) struct Unsaid(Mutex<State>);
+pub(super) struct UnsavedProgress(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -35,7 +35,7 @@ struct State {
     nudge: Option<Nudge>,
 }
 
-impl Unsaid {
+impl UnsavedProgress {
     /// From now on a beat can be asked to write it.
     pub(super) fn kept_by(&self, nudge: Nudge) {
         self.0.lock().nudge = Some(nudge);
@@ -103,19 +103,20 @@ impl Unsaid {
 
 impl Queue {
     /// Notes how far the work on an item is; `false` when the claim is known to be lost.
-    pub fn set_progress(&self, held: &Held, fraction: f64, note: Option<String>) -> Result<bool> {
+    pub fn set_progress(&self, held: &ClaimedItem, fraction: f64, note: Option<String>) -> Result<bool> {
         self.check_is_ours(held)?;
         self.session()?;
         if held.is_settled() || held.is_known_lost() {
             return Ok(false);
         }
-        let Some((number, patience)) = held.unsaid.note(fraction, note) else { return Ok(true) };
+        let Some((number, patience)) = held.unsaved_progress.note(fraction, note) else { return Ok(true) };
         let wait = Wait { limit: patience.min(self.options.patience), ..self.wait() };
-        let written = self.run_within(Verb::Progress, wait, |tx| held.unsaid.write(tx, self.name(), held.receipt()));
+        let written =
+            self.run_within(Verb::Progress, wait, |tx| held.unsaved_progress.write(tx, self.name(), held.receipt()));
         match written {
-            Ok(true) => held.unsaid.note_written(number),
+            Ok(true) => held.unsaved_progress.note_written(number),
             Ok(false) => held.note_settled(Settled::Lost),
-            Err(Error::Busy(_) | Error::DiskFull(_)) => held.unsaid.leave_to_beat(),
+            Err(Error::Busy(_) | Error::DiskFull(_)) => held.unsaved_progress.leave_to_beat(),
             Err(error) => return Err(error),
         }
         Ok(!held.is_known_lost())

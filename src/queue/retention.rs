@@ -21,7 +21,7 @@ const TEND_EVERY_MS: u64 = 10_000;
 /// A way through finished items in the order they ended, in steps: those whose key is reserved, or that rows of other
 /// tables refer to, are passed over, and not looked at again before the next way.
 #[derive(Default)]
-pub(super) struct Walk {
+pub(super) struct SweepCursor {
     /// The last that was spared, or 0.
     after: i64,
     spared: i64,
@@ -29,12 +29,12 @@ pub(super) struct Walk {
 
 /// One for each limit.
 #[derive(Default)]
-pub(super) struct Walks {
-    by_age: Walk,
-    by_count: Walk,
-    timeless: Walk,
-    failed: Walk,
-    cancelled: Walk,
+pub(super) struct SweepCursors {
+    by_age: SweepCursor,
+    by_count: SweepCursor,
+    timeless: SweepCursor,
+    failed: SweepCursor,
+    cancelled: SweepCursor,
 }
 
 /// What a step has done.
@@ -61,8 +61,8 @@ impl Queue {
     pub fn tend(&self, is_enough: impl Fn() -> bool + Sync) -> Result<Option<Kept>> {
         let session = self.session()?;
         self.reclaim_stuck(self.options.patience)?;
-        // What was spared on a walk that is under way may be free by now.
-        *session.walks.lock() = Walks::default();
+        // What was spared on a cursor that is under way may be free by now.
+        *session.cursors.lock() = SweepCursors::default();
         let mut kept = None;
         self.in_steps(Verb::Tend, |tx| {
             let step = self.tidy(tx)?;
@@ -101,18 +101,18 @@ impl Queue {
         let current = self.settings();
         let settings = &current.settings;
         let session = self.session()?;
-        let walks = &mut *session.walks.lock();
+        let cursors = &mut *session.cursors.lock();
         let mut steps = Vec::new();
         let before = |age: i64| Now(tx.now().ms().saturating_sub(age)).text();
         if let Some(age) = settings.keep_for_ms {
-            steps.push(self.remove_older(tx, &mut walks.by_age, Status::Done, &before(age), BESIDE)?);
+            steps.push(self.remove_older(tx, &mut cursors.by_age, Status::Done, &before(age), BESIDE)?);
         }
         if let Some(kept) = settings.keep_last {
-            steps.push(self.remove_surplus(tx, &mut walks.timeless, &mut walks.by_count, kept)?);
+            steps.push(self.remove_surplus(tx, &mut cursors.timeless, &mut cursors.by_count, kept)?);
         }
         if let Some(age) = settings.keep_failed_for_ms {
-            steps.push(self.remove_older(tx, &mut walks.failed, Status::Failed, &before(age), BESIDE)?);
-            steps.push(self.remove_older(tx, &mut walks.cancelled, Status::Cancelled, &before(age), BESIDE)?);
+            steps.push(self.remove_older(tx, &mut cursors.failed, Status::Failed, &before(age), BESIDE)?);
+            steps.push(self.remove_older(tx, &mut cursors.cancelled, Status::Cancelled, &before(age), BESIDE)?);
         }
         let mut is_more = steps.iter().any(|step| step.goes_on);
         let longest = [settings.rate, settings.group_rate].into_iter().flatten().map(|rate| rate.per_ms).max();
@@ -127,23 +127,30 @@ impl Queue {
         })
     }
 
-    fn remove_older(&self, tx: &Change, walk: &mut Walk, status: Status, before: &str, most: i64) -> Result<Step> {
-        let met = tx.ended(self.name(), status, Some(before), walk.after, most)?;
-        self.go_on(tx, walk, &met, most)
+    fn remove_older(
+        &self,
+        tx: &Change,
+        cursor: &mut SweepCursor,
+        status: Status,
+        before: &str,
+        most: i64,
+    ) -> Result<Step> {
+        let met = tx.ended(self.name(), status, Some(before), cursor.after, most)?;
+        self.sweep_step(tx, cursor, &met, most)
     }
 
-    /// A step on a walk: removes what it has met, but for items whose key is reserved or that foreign keys keep. A walk
+    /// A step on a cursor: removes what it has met, but for items whose key is reserved or that foreign keys keep. A cursor
     /// that does not go on begins anew.
-    fn go_on(&self, tx: &Change, walk: &mut Walk, met: &[Ended], most: i64) -> Result<Step> {
+    fn sweep_step(&self, tx: &Change, cursor: &mut SweepCursor, met: &[Ended], most: i64) -> Result<Step> {
         let free = met.iter().filter(|item| !item.is_reserved).map(|item| item.id).collect::<Vec<_>>();
         let (removed, kept) = self.remove(tx, &free)?;
         let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
         for spared in met.iter().filter(|item| item.is_reserved || kept_ids.contains(&item.id)) {
-            *walk = Walk { after: spared.id, spared: walk.spared + 1 };
+            *cursor = SweepCursor { after: spared.id, spared: cursor.spared + 1 };
         }
         let goes_on = met.len() as i64 >= most;
         if !goes_on {
-            *walk = Walk::default();
+            *cursor = SweepCursor::default();
         }
         Ok(Step { removed, goes_on, kept: kept.into_iter().next() })
     }
@@ -161,22 +168,28 @@ impl Queue {
 
     /// A step towards as many done items as are to be kept; those that are passed over cost later ones no place. Those of
     /// which nobody wrote when they ended go first.
-    fn remove_surplus(&self, tx: &Change, timeless: &mut Walk, walk: &mut Walk, kept: i64) -> Result<Step> {
-        let surplus = tx.counts(self.name())?.done - kept - timeless.spared - walk.spared;
+    fn remove_surplus(
+        &self,
+        tx: &Change,
+        timeless: &mut SweepCursor,
+        cursor: &mut SweepCursor,
+        kept: i64,
+    ) -> Result<Step> {
+        let surplus = tx.counts(self.name())?.done - kept - timeless.spared - cursor.spared;
         if surplus <= 0 {
-            (*timeless, *walk) = (Walk::default(), Walk::default());
+            (*timeless, *cursor) = (SweepCursor::default(), SweepCursor::default());
             return Ok(Step::default());
         }
         let most = surplus.min(BESIDE);
         let met = tx.timeless(self.name(), timeless.after, most)?;
-        let first = self.go_on(tx, timeless, &met, most)?;
+        let first = self.sweep_step(tx, timeless, &met, most)?;
         if first.goes_on {
             return Ok(first);
         }
         let left = surplus - met.len() as i64;
         let most = left.min(BESIDE - met.len() as i64);
-        let met = tx.ended(self.name(), Status::Done, None, walk.after, most)?;
-        let second = self.go_on(tx, walk, &met, most)?;
+        let met = tx.ended(self.name(), Status::Done, None, cursor.after, most)?;
+        let second = self.sweep_step(tx, cursor, &met, most)?;
         Ok(Step {
             removed: first.removed + second.removed,
             goes_on: second.goes_on && most < left,
@@ -191,12 +204,12 @@ impl Queue {
             return Err(Error::Invalid(format!("prune removes finished items, not {} ones", status.as_str())));
         }
         let before = Now(self.options.clock.now().ms().saturating_sub(age_ms)).text();
-        let mut walk = Walk::default();
+        let mut cursor = SweepCursor::default();
         let (mut is_over, mut kept) = (false, None);
         let removed = self.in_steps(Verb::Repair, |tx| {
             let mut removed = 0;
             if !is_over {
-                let step = self.remove_older(tx, &mut walk, status, &before, AT_A_TIME)?;
+                let step = self.remove_older(tx, &mut cursor, status, &before, AT_A_TIME)?;
                 (removed, is_over, kept) = (step.removed, !step.goes_on, kept.take().or(step.kept));
             }
             Ok((removed, tx.give_back_space(PAGES_AT_A_TIME)? || !is_over))

@@ -1,7 +1,7 @@
 //! Recurring schedules: one enqueue a tick, made by whoever claims first after it, in the claim's own transaction.
 
 use super::Queue;
-use super::put::prepared;
+use super::enqueue::prepared;
 use super::run::{Change, Verb};
 use crate::error::{Error, Result};
 use crate::model::{Event, KeyName, LATEST_MS, NewItem, Now, Schedule};

@@ -53,7 +53,7 @@ impl Queue {
     pub(super) fn reread_settings(&self) -> Result<Settings> {
         let stored = self.read(|view| view.settings(self.name()))?;
         let settings = parse(&stored)?;
-        self.hold_to(stored, &settings);
+        self.apply_settings(stored, &settings);
         Ok(settings)
     }
 
@@ -66,7 +66,7 @@ impl Queue {
 
     /// Takes over what another process has stored meanwhile, before anything is decided by it.
     pub(super) fn refresh_settings(&self, tx: &Change) -> Result<()> {
-        self.take_over(tx.settings(self.name())?)
+        self.adopt_settings(tx.settings(self.name())?)
     }
 
     /// The same for the end of a claim: work that is done is recorded also beside settings that cannot be read, of which
@@ -78,17 +78,17 @@ impl Queue {
         }
     }
 
-    pub(super) fn take_over(&self, stored: StoredSettings) -> Result<()> {
+    pub(super) fn adopt_settings(&self, stored: StoredSettings) -> Result<()> {
         if self.settings().stored == stored {
             return Ok(());
         }
         let settings = parse(&stored)?;
-        self.hold_to(stored, &settings);
+        self.apply_settings(stored, &settings);
         Ok(())
     }
 
     /// What this object was opened with stays, but for the limit of groups, which is the file's alone.
-    fn hold_to(&self, stored: StoredSettings, read: &Settings) {
+    fn apply_settings(&self, stored: StoredSettings, read: &Settings) {
         let given = self.given.load();
         let group_limit = read.group_limit.or(given.group_limit.filter(|limit| *limit == 1));
         self.current.store(Current { stored, settings: Settings { group_limit, ..given.or(read) } }.into());

@@ -3,19 +3,19 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::claim::{Claim, From, Held};
+use super::claim::{Claim, ClaimedItem, Pick};
 use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::model::{Item, Now};
 use crate::store::Wait;
-use crate::wake::{Awaiting, Vigil};
+use crate::wake::{Awaiting, Waiter};
 
 /// A signal ends a sleep at once; one that came just before it is seen after this time.
 const SLICE: Duration = Duration::from_millis(500);
 
 /// A wait under way: created before the first look, so that nothing falls in between.
 pub struct Waiting {
-    vigil: Vigil,
+    waiter: Waiter,
     awaiting: Awaiting,
     pub(super) is_worth_looking: bool,
     /// How often a look was promised something since the last sleep.
@@ -29,7 +29,7 @@ impl Waiting {
     pub(super) fn sleep(&mut self, limit: Duration) -> Result<bool> {
         let by_itself = self.by_itself.map(|time| time.saturating_duration_since(Instant::now()));
         self.promises = 0;
-        self.is_worth_looking = self.vigil.sleep(by_itself, limit.min(SLICE))?;
+        self.is_worth_looking = self.waiter.sleep(by_itself, limit.min(SLICE))?;
         Ok(self.is_worth_looking)
     }
 
@@ -42,7 +42,7 @@ impl Waiting {
 
     /// The last look found what it waits for.
     pub(super) fn note_found(&self) {
-        self.vigil.note_found();
+        self.waiter.note_found();
     }
 
     pub(super) fn expect(&mut self, by_itself: Option<Duration>) {
@@ -51,7 +51,7 @@ impl Waiting {
 }
 
 /// What a look at a queue says about a claim.
-pub(super) struct Outlook {
+pub(super) struct WorkForecast {
     /// An item is ready and may be started.
     pub ready: bool,
     /// A claim would bring something in first: what is due, expired, to be enqueued by a schedule, or held by the dead.
@@ -60,9 +60,9 @@ pub(super) struct Outlook {
     pub by_itself: Option<Duration>,
 }
 
-impl Outlook {
+impl WorkForecast {
     /// A claim made now may find something.
-    pub fn is_promising(&self) -> bool {
+    pub fn is_worth_claiming(&self) -> bool {
         self.ready || self.brings_in
     }
 }
@@ -77,48 +77,48 @@ impl Queue {
     }
 
     fn begin_waiting(&self, awaiting: Awaiting) -> Result<Waiting> {
-        let vigil = Vigil::begin(self.session()?.store.clone(), awaiting)?;
-        Ok(Waiting { vigil, awaiting, is_worth_looking: true, promises: 0, by_itself: None })
+        let waiter = Waiter::begin(self.session()?.store.clone(), awaiting)?;
+        Ok(Waiting { waiter, awaiting, is_worth_looking: true, promises: 0, by_itself: None })
     }
 
     /// A signal handler may have forked while it waited: the child goes on in a wait of its own.
     fn keep_waiting(&self, waiting: &mut Waiting) -> Result<()> {
         self.session()?;
-        if !waiting.vigil.is_of_this_process() {
+        if !waiting.waiter.is_of_this_process() {
             *waiting = self.begin_waiting(waiting.awaiting)?;
         }
         Ok(())
     }
 
     /// One turn of a wait for work: claims if there seems to be something, else sleeps for a slice.
-    pub fn claim_or_sleep(&self, waiting: &mut Waiting, how: &Claim, limit: Duration) -> Result<Vec<Held>> {
+    pub fn claim_or_sleep(&self, waiting: &mut Waiting, how: &Claim, limit: Duration) -> Result<Vec<ClaimedItem>> {
         self.keep_waiting(waiting)?;
         if waiting.is_worth_looking {
-            let outlook = self.outlook()?;
-            if outlook.is_promising() {
+            let work_forecast = self.work_forecast()?;
+            if work_forecast.is_worth_claiming() {
                 let claimed = self.claim_if_free(how, limit)?;
                 if claimed.as_ref().is_none_or(|items| !items.is_empty()) {
                     waiting.note_found();
                     return Ok(claimed.unwrap_or_default());
                 }
             }
-            waiting.expect(outlook.by_itself);
+            waiting.expect(work_forecast.by_itself);
         }
         waiting.sleep(limit)?;
         Ok(Vec::new())
     }
 
     /// Claims if there seems to be something; waits for other writers at most so long.
-    pub fn claim_if_promising(&self, how: &Claim, limit: Duration) -> Result<Vec<Held>> {
+    pub fn claim_if_worth_it(&self, how: &Claim, limit: Duration) -> Result<Vec<ClaimedItem>> {
         self.session()?.store.check_is_there()?;
-        if !self.outlook()?.is_promising() {
+        if !self.work_forecast()?.is_worth_claiming() {
             return Ok(Vec::new());
         }
         Ok(self.claim_if_free(how, limit)?.unwrap_or_default())
     }
 
     /// Claims; `None` when other writers were busy for all of the time.
-    fn claim_if_free(&self, how: &Claim, limit: Duration) -> Result<Option<Vec<Held>>> {
+    fn claim_if_free(&self, how: &Claim, limit: Duration) -> Result<Option<Vec<ClaimedItem>>> {
         let wait = Wait { limit: limit.min(self.options.patience), ..self.wait() };
         match self.claim_within(how, wait) {
             Err(Error::Busy(_)) if limit < self.options.patience => Ok(None),
@@ -191,31 +191,31 @@ impl Queue {
     }
 
     /// Whether a claim made now may find something. It is a look beside the writers: an empty claim takes no lock.
-    pub(super) fn may_find(&self, from: &From) -> Result<bool> {
-        let outlook = self.outlook()?;
-        if !outlook.ready || outlook.brings_in {
-            return Ok(outlook.brings_in);
+    pub(super) fn may_find(&self, pick: &Pick) -> Result<bool> {
+        let work_forecast = self.work_forecast()?;
+        if !work_forecast.ready || work_forecast.brings_in {
+            return Ok(work_forecast.brings_in);
         }
-        let (group, whole) = match from {
-            From::Queue | From::GroupOrOne => return Ok(true),
-            From::Group(group) => (Some(group.as_str()), false),
-            From::WholeGroup(group) => (group.as_deref(), true),
+        let (group, whole) = match pick {
+            Pick::Queue | Pick::GroupOrOne => return Ok(true),
+            Pick::Group(group) => (Some(group.as_str()), false),
+            Pick::WholeGroup(group) => (group.as_deref(), true),
         };
         self.view(|view| Ok(view.is_ready(self.name(), group, whole)? || view.has_anyone_died(self.name())?))
     }
 
-    pub(super) fn outlook(&self) -> Result<Outlook> {
+    pub(super) fn work_forecast(&self) -> Result<WorkForecast> {
         let session = self.session()?;
         let lease_ms = self.settings().settings.lease_ms();
         let (forecast, now, slot) = self.view(|view| {
             let mut forecast = view.forecast(self.name(), lease_ms)?;
-            self.take_over(std::mem::take(&mut forecast.scout.settings))?;
+            self.adopt_settings(std::mem::take(&mut forecast.scout.settings))?;
             let slot = if forecast.scout.paused { None } else { self.next_start(view)? };
             Ok((forecast, view.now(), slot))
         })?;
         let scout = forecast.scout;
         if scout.paused {
-            return Ok(Outlook { ready: false, brings_in: false, by_itself: None });
+            return Ok(WorkForecast { ready: false, brings_in: false, by_itself: None });
         }
         let ready = scout.ready.is_some() && slot.is_none();
         let brings_in = scout.due
@@ -227,6 +227,6 @@ impl Queue {
         // A slot matters only if something is there to fill it.
         let next = forecast.next_event.into_iter().chain(slot.filter(|_| scout.ready.is_some())).min();
         let by_itself = next.map(|at| Duration::from_millis(at.saturating_sub(now.ms()).max(0).unsigned_abs()));
-        Ok(Outlook { ready, brings_in, by_itself })
+        Ok(WorkForecast { ready, brings_in, by_itself })
     }
 }

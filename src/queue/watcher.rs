@@ -2,6 +2,8 @@
 //!
 //! Those who wait for the same thing to claim, or for room, stand in line: a commit gives the first one its turn, and one
 //! who found something passes the turn on. Ends of items are looked up for all at once.
+//!
+//! The file is longer than most: who waits and who tells share one lock, and are read together.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,13 +11,13 @@ use std::sync::{Arc, Condvar, Weak};
 use std::time::{Duration, Instant};
 
 use super::Queue;
-use super::claim::From;
-use super::wait::Outlook;
+use super::claim::Pick;
+use super::wait::WorkForecast;
 use crate::error::Result;
 use crate::model::Item;
 use crate::store::Store;
 use crate::sync::{Mutex, wait};
-use crate::wake::{Awaiting, Call, News, Vigil};
+use crate::wake::{Awaiting, Call, News, Waiter};
 
 /// The thread comes back at least this often, so that its owner can end it.
 const SLICE: Duration = Duration::from_millis(500);
@@ -37,7 +39,7 @@ const AT_A_TIME: usize = 500;
 /// What a line is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Want {
-    Item(From),
+    Item(Pick),
     /// Room for so many more items.
     Room(i64),
 }
@@ -91,7 +93,7 @@ struct Line {
 
 #[derive(Default)]
 struct Watching {
-    vigil: Option<Vigil>,
+    waiter: Option<Waiter>,
     endings: Pace,
     lines: Pace,
     /// When something happens by itself in a queue, as the last look saw it.
@@ -169,7 +171,7 @@ impl Queue {
         Ok(Arc::as_ptr(&self.session()?.store).cast::<()>() as usize)
     }
 
-    fn has(&self, want: &Want, outlook: Option<&Outlook>) -> Result<bool> {
+    fn has(&self, want: &Want, work_forecast: Option<&WorkForecast>) -> Result<bool> {
         self.session()?;
         match want {
             Want::Room(added) => {
@@ -177,10 +179,10 @@ impl Queue {
                 let pending = || self.read(|view| view.counts(self.name())).map(|counts| counts.pending);
                 limit.map_or(Ok(true), |limit| Ok(pending()? + added <= limit))
             }
-            Want::Item(_) if !outlook.is_some_and(|outlook| outlook.ready) => Ok(false),
-            Want::Item(From::Queue | From::GroupOrOne) => Ok(true),
-            Want::Item(From::Group(group)) => self.read(|view| view.is_ready(self.name(), Some(group), false)),
-            Want::Item(From::WholeGroup(group)) => self.read(|view| view.is_ready(self.name(), group.as_deref(), true)),
+            Want::Item(_) if !work_forecast.is_some_and(|work_forecast| work_forecast.ready) => Ok(false),
+            Want::Item(Pick::Queue | Pick::GroupOrOne) => Ok(true),
+            Want::Item(Pick::Group(group)) => self.read(|view| view.is_ready(self.name(), Some(group), false)),
+            Want::Item(Pick::WholeGroup(group)) => self.read(|view| view.is_ready(self.name(), group.as_deref(), true)),
         }
     }
 }
@@ -333,27 +335,27 @@ impl Watcher {
     }
 
     fn watch(&self, watching: &mut Watching) -> Result<Vec<Turn>> {
-        if watching.vigil.is_none() {
+        if watching.waiter.is_none() {
             let Some(store) = self.store.upgrade() else { return Ok(self.everybody()) };
-            let vigil = Vigil::begin(store, Awaiting::Many)?;
+            let waiter = Waiter::begin(store, Awaiting::Many)?;
             let mut state = self.state.lock();
-            state.call = Some(vigil.call());
-            vigil.await_endings(state.endings.keys().copied());
+            state.call = Some(waiter.call());
+            waiter.await_endings(state.endings.keys().copied());
             state.lines.values_mut().for_each(|line| line.is_due = true);
             drop(state);
             watching.endings.is_due = true;
-            watching.vigil = Some(vigil);
+            watching.waiter = Some(waiter);
         }
-        let Watching { vigil: Some(vigil), endings, lines, by_itself } = watching else { return Ok(Vec::new()) };
+        let Watching { waiter: Some(waiter), endings, lines, by_itself } = watching else { return Ok(Vec::new()) };
         let until = Instant::now() + SLICE;
         loop {
-            let news = vigil.take_news();
+            let news = waiter.take_news();
             let mut turns = Vec::new();
-            self.look_at_endings(vigil, &news, endings, &mut turns);
+            self.look_at_endings(waiter, &news, endings, &mut turns);
             self.look_at_lines(&news, lines, by_itself, &mut turns);
             let left = until.saturating_duration_since(Instant::now());
             if !turns.is_empty() {
-                vigil.note_found();
+                waiter.note_found();
                 return Ok(turns);
             }
             if left.is_zero() || self.state.lock().tickets.is_empty() {
@@ -361,20 +363,20 @@ impl Watcher {
             }
             let next = by_itself.values().min().map(|at| at.saturating_duration_since(Instant::now()));
             let next = next.unwrap_or(Duration::MAX).min(endings.pause()).min(lines.pause());
-            vigil.sleep(Some(next), left)?;
+            waiter.sleep(Some(next), left)?;
         }
     }
 
     /// Looks for the ends that were told, those that were not looked for yet, and now and then for all.
-    fn look_at_endings(&self, vigil: &Vigil, news: &News, pace: &mut Pace, turns: &mut Vec<Turn>) {
+    fn look_at_endings(&self, waiter: &Waiter, news: &News, pace: &mut Pace, turns: &mut Vec<Turn>) {
         pace.is_due |= news.all;
         let is_for_all = pace.is_time();
         let mut state = self.state.lock();
         let gone = std::mem::take(&mut state.gone);
-        vigil.forget_endings(gone.into_iter().filter(|id| !state.endings.contains_key(id)));
+        waiter.forget_endings(gone.into_iter().filter(|id| !state.endings.contains_key(id)));
         let fresh = std::mem::take(&mut state.fresh);
         // Before the look, so that nothing falls in between.
-        vigil.await_endings(fresh.iter().copied().filter(|id| state.endings.contains_key(id)));
+        waiter.await_endings(fresh.iter().copied().filter(|id| state.endings.contains_key(id)));
         let ids: HashSet<i64> = if is_for_all {
             state.endings.keys().copied().collect()
         } else {
@@ -482,15 +484,15 @@ impl Watcher {
     /// The lines of a queue for which there is something, and how long until something happens by itself.
     fn chosen<'a>(&self, queue: &Queue, lines: &'a [LineKey]) -> Result<(Vec<&'a LineKey>, Option<Duration>)> {
         let is_for_items = lines.iter().any(|(_, want)| matches!(want, Want::Item(_)));
-        let outlook = if is_for_items { Some(queue.outlook()?) } else { None };
+        let work_forecast = if is_for_items { Some(queue.work_forecast()?) } else { None };
         let mut chosen = Vec::new();
         for key in lines {
-            if queue.has(&key.1, outlook.as_ref())? {
+            if queue.has(&key.1, work_forecast.as_ref())? {
                 chosen.push(key);
             }
         }
         // One claim brings in for all.
-        let brings_in = outlook.as_ref().is_some_and(|outlook| outlook.brings_in);
+        let brings_in = work_forecast.as_ref().is_some_and(|work_forecast| work_forecast.brings_in);
         let mut claims = lines.iter().filter(|(_, want)| matches!(want, Want::Item(_)));
         if brings_in
             && !chosen.iter().any(|(_, want)| matches!(want, Want::Item(_)))
@@ -498,7 +500,7 @@ impl Watcher {
         {
             chosen.push(first);
         }
-        Ok((chosen, outlook.and_then(|outlook| outlook.by_itself)))
+        Ok((chosen, work_forecast.and_then(|work_forecast| work_forecast.by_itself)))
     }
 }
 

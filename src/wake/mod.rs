@@ -50,7 +50,7 @@ const QUIET: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub struct Bell {
     state: Mutex<State>,
-    /// Held while a vigil begins: nobody has a first look before the watch has its first version.
+    /// Held while a waiter begins: nobody has a first look before the watch has its first version.
     beginning: Mutex<()>,
 }
 
@@ -71,7 +71,7 @@ struct State {
     fruitless: u32,
 }
 
-/// What is rung for one vigil.
+/// What is rung for one waiter.
 struct Sleeper {
     alarm: Alarm,
     /// Kept for a watcher, who asks what it was rung for.
@@ -172,7 +172,7 @@ impl Call {
     }
 }
 
-/// What a vigil is kept for.
+/// What a waiter is kept for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaiting {
     Work,
@@ -245,7 +245,7 @@ impl Watch {
 }
 
 /// Somebody's wait, from its first look to its last. It must begin before the first look.
-pub struct Vigil {
+pub struct Waiter {
     store: Arc<dyn Store>,
     sleeper: Arc<Sleeper>,
     awaiting: Awaiting,
@@ -254,7 +254,7 @@ pub struct Vigil {
     looked_at: Instant,
 }
 
-impl Vigil {
+impl Waiter {
     pub fn begin(store: Arc<dyn Store>, awaiting: Awaiting) -> Result<Self> {
         let news = (awaiting == Awaiting::Many).then(Mutex::default);
         let sleeper = Arc::new(Sleeper { alarm: Alarm::new()?, news });
@@ -267,7 +267,7 @@ impl Vigil {
         }
         let (seen, is_watched, spare) = (state.count, state.is_watched, state.spare.take());
         drop(state);
-        let vigil = Self { store: store.clone(), sleeper, awaiting, seen, looked_at: Instant::now() };
+        let waiter = Self { store: store.clone(), sleeper, awaiting, seen, looked_at: Instant::now() };
         if is_watched {
             bell.state.lock().spare = spare;
         } else {
@@ -277,7 +277,7 @@ impl Vigil {
             state.is_watched = true;
         }
         drop(beginning);
-        Ok(vigil)
+        Ok(waiter)
     }
 
     /// A forked child has nothing of its parent's: neither the bell nor the watch may be touched there.
@@ -405,7 +405,7 @@ impl Vigil {
     }
 }
 
-impl Drop for Vigil {
+impl Drop for Waiter {
     fn drop(&mut self) {
         if !self.is_of_this_process() {
             // A child never closes its parent's connection, nor what holds one.

@@ -13,7 +13,7 @@ use crate::python::item::Item;
 use crate::python::new_item::group as group_name;
 use crate::python::waits;
 use crate::python::watcher::ClaimPlan;
-use crate::queue::{Claim, From, Held};
+use crate::queue::{Claim, ClaimedItem, Pick};
 use crate::rules::ending::Meaning;
 
 #[pymethods]
@@ -21,7 +21,7 @@ impl Queue {
     #[pyo3(signature = (*, wait = None, lease = None, group = None, worker = None),
            text_signature = "($self, *, wait=0.0, lease=None, group=None, worker=None)")]
     fn claim(&self, py: Python<'_>, wait: Arg, lease: Arg, group: Arg, worker: Arg) -> PyResult<Option<Item>> {
-        let from = group_name(group)?.map_or(From::Queue, From::Group);
+        let from = group_name(group)?.map_or(Pick::Queue, Pick::Group);
         Ok(self.take(py, how(1, from, lease, worker)?, wait)?.pop())
     }
 
@@ -36,7 +36,7 @@ impl Queue {
         group: Arg,
         worker: Arg,
     ) -> PyResult<Vec<Item>> {
-        let from = group_name(group)?.map_or(From::Queue, From::Group);
+        let from = group_name(group)?.map_or(Pick::Queue, Pick::Group);
         self.take(py, how(positive("limit", limit)? as usize, from, lease, worker)?, wait)
     }
 
@@ -51,7 +51,7 @@ impl Queue {
         lease: Arg,
         worker: Arg,
     ) -> PyResult<Vec<Item>> {
-        self.take(py, how(most(limit)?, From::WholeGroup(group_name(group)?), lease, worker)?, wait)
+        self.take(py, how(most(limit)?, Pick::WholeGroup(group_name(group)?), lease, worker)?, wait)
     }
 
     #[pyo3(signature = (limit, kind, wait, lease, group, worker, /))]
@@ -66,9 +66,9 @@ impl Queue {
         worker: Arg,
     ) -> PyResult<ClaimPlan> {
         let (limit, from) = match (kind, group_name(group)?) {
-            ("group", group) => (most(Some(limit).filter(|limit| !limit.is_none()))?, From::WholeGroup(group)),
-            (_, Some(group)) => (positive("limit", limit)? as usize, From::Group(group)),
-            _ => (positive("limit", limit)? as usize, From::Queue),
+            ("group", group) => (most(Some(limit).filter(|limit| !limit.is_none()))?, Pick::WholeGroup(group)),
+            (_, Some(group)) => (positive("limit", limit)? as usize, Pick::Group(group)),
+            _ => (positive("limit", limit)? as usize, Pick::Queue),
         };
         let wait = wait.map(|wait| patience("wait", wait)).transpose()?.unwrap_or_default();
         Ok(ClaimPlan { how: how(limit, from, lease, worker)?, wait })
@@ -80,7 +80,7 @@ impl Queue {
         let left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
         self.take_fitting(py, &plan.how, || match plan.wait {
             Duration::ZERO => Ok(py.native(|| self.core.claim(&plan.how))?),
-            _ => Ok(py.native(|| self.core.claim_if_promising(&plan.how, left))?),
+            _ => Ok(py.native(|| self.core.claim_if_worth_it(&plan.how, left))?),
         })
     }
 }
@@ -97,14 +97,14 @@ impl Queue {
         &self,
         py: Python<'_>,
         how: &Claim,
-        claim: impl Fn() -> PyResult<Vec<Held>>,
+        claim: impl Fn() -> PyResult<Vec<ClaimedItem>>,
     ) -> PyResult<Vec<Item>> {
         loop {
             let held = claim()?;
             let is_empty = held.is_empty();
             let items = held.into_iter().map(|held| Item::claimed(Arc::new(held), self.core.clone())).collect();
             let Some(shape) = self.shape.get(py) else { return Ok(items) };
-            let fitting = self.sort_out(py, shape.bind(py), items, matches!(how.from, From::WholeGroup(_)))?;
+            let fitting = self.sort_out(py, shape.bind(py), items, matches!(how.pick, Pick::WholeGroup(_)))?;
             if is_empty || !fitting.is_empty() {
                 return Ok(fitting);
             }
@@ -161,9 +161,9 @@ impl Queue {
     }
 }
 
-fn how(limit: usize, from: From, lease: Arg, worker: Arg) -> PyResult<Claim> {
+fn how(limit: usize, pick: Pick, lease: Arg, worker: Arg) -> PyResult<Claim> {
     let lease_ms = lease.map(|lease| lease_ms("lease", lease)).transpose()?;
-    Ok(Claim { limit, lease_ms, worker: text("worker", worker)?, from })
+    Ok(Claim { limit, lease_ms, worker: text("worker", worker)?, pick })
 }
 
 /// How many items of a group are taken at most.

@@ -8,7 +8,7 @@ use crate::python::convert::{duration_ms, json};
 use crate::python::ending;
 use crate::python::interpreter_exit::Native;
 use crate::python::item::claimed;
-use crate::queue::Held;
+use crate::queue::ClaimedItem;
 
 #[pymethods]
 impl Queue {
@@ -23,7 +23,7 @@ impl Queue {
     #[pyo3(signature = (items))]
     fn mark_done_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<usize> {
         let items = items.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-        let held = items.iter().map(|item| Ok(&**claimed(item)?)).collect::<PyResult<Vec<&Held>>>()?;
+        let held = items.iter().map(|item| Ok(&**claimed(item)?)).collect::<PyResult<Vec<&ClaimedItem>>>()?;
         Ok(py.native(|| self.core.mark_done_many(&held))?)
     }
 

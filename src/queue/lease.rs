@@ -7,16 +7,16 @@ use std::time::Duration;
 use super::Queue;
 use super::run::{Change, Verb};
 use crate::error::Result;
-use crate::heartbeat::Beat;
+use crate::heartbeat::Heartbeat;
 use crate::model::Now;
 use crate::process;
 use crate::random;
 use crate::rules::lease::{self, DEFAULT_TTL_MS, Record};
 use crate::store::{Liveness, Renewal, Renews, View};
 
-/// A lease in this object's hands: the worker lease, or a named lock.
+/// A lease in this object's slots: the worker lease, or a named lock.
 #[derive(Clone)]
-pub(super) struct Hold {
+pub(super) struct LeaseHold {
     owner: Arc<str>,
     pub(super) ttl_ms: i64,
     /// Whether the record says so. membox's does not: there, whoever asks decides.
@@ -30,7 +30,7 @@ pub(super) fn this_process() -> lease::Writer {
     lease::Writer { pid: std::process::id(), hostname: process::hostname() }
 }
 
-impl Hold {
+impl LeaseHold {
     pub(super) fn new(queue: &Queue, ttl_ms: i64) -> Result<Self> {
         let owner = format!("{:016x}{:016x}", random::number()?, random::number()?).into();
         Ok(Self { owner, ttl_ms, says_ttl: true, liveness: queue.session()?.store.new_liveness() })
@@ -57,7 +57,7 @@ impl Queue {
     /// this object's own.
     pub fn acquire_worker_lease(&self, ttl_ms: i64) -> Result<bool> {
         let session = self.session()?;
-        let hold = Hold::new(self, ttl_ms)?;
+        let hold = LeaseHold::new(self, ttl_ms)?;
         let acquired = self.run(Verb::Lease, |tx| {
             // Whoever was on its way has arrived, or finds that somebody else has.
             tx.clear_setting(&self.announcement_key())?;
@@ -147,7 +147,7 @@ impl Queue {
     }
 
     /// Takes a lease if it is free, expired, unreadable or held by a process that is gone.
-    pub(super) fn take_lease(&self, tx: &Change, key: &str, hold: &Hold) -> Result<bool> {
+    pub(super) fn take_lease(&self, tx: &Change, key: &str, hold: &LeaseHold) -> Result<bool> {
         let store = &self.session()?.store;
         let stored = tx.worker_lease(key)?;
         let holder = lease::live(stored.as_deref(), hold.ttl_ms, tx.now(), |holder| store.is_alive(holder));
@@ -164,37 +164,37 @@ impl Queue {
         }
     }
 
-    pub(super) fn worker_hold(&self) -> Result<Option<Hold>> {
+    pub(super) fn worker_hold(&self) -> Result<Option<LeaseHold>> {
         Ok(self.session()?.worker_lease.lock().clone())
     }
 
-    pub(super) fn drop_worker_lease(&self, tx: &Change, hold: &Hold) -> Result<bool> {
+    pub(super) fn drop_worker_lease(&self, tx: &Change, hold: &LeaseHold) -> Result<bool> {
         drop_lease(tx, &lease::key(self.name()), hold)
     }
 
     /// Renews the worker lease from a native thread until the beat is dropped.
-    pub(super) fn keep_worker_lease(&self, hold: &Hold) -> Result<Beat> {
+    pub(super) fn keep_worker_lease(&self, hold: &LeaseHold) -> Result<Heartbeat> {
         self.keep_lease(lease::key(self.name()), hold, Arc::default())
     }
 
-    pub(super) fn keep_lease(&self, key: String, hold: &Hold, lost: Arc<AtomicBool>) -> Result<Beat> {
+    pub(super) fn keep_lease(&self, key: String, hold: &LeaseHold, lost: Arc<AtomicBool>) -> Result<Heartbeat> {
         let (kept, ttl_ms) = (hold.clone(), hold.ttl_ms);
         let renewal = Box::new(move |now| Renewal {
             what: Renews::Lease { key: key.clone(), record: kept.record(now) },
             lease_ms: ttl_ms,
         });
         let store = self.session()?.store.clone();
-        Beat::start(store, self.options.clock.clone(), ttl_ms, Duration::ZERO, None, lost, renewal)
+        Heartbeat::start(store, self.options.clock.clone(), ttl_ms, Duration::ZERO, None, lost, renewal)
     }
 }
 
 /// Whether the record carries our token. A lease that ran out but that nobody took is still ours.
-pub(super) fn is_ours(tx: &Change, key: &str, hold: &Hold) -> Result<bool> {
+pub(super) fn is_ours(tx: &Change, key: &str, hold: &LeaseHold) -> Result<bool> {
     // The token is random and stands nowhere else, so there is no need to read the record.
     Ok(tx.worker_lease(key)?.is_some_and(|stored| stored.contains(&*hold.owner)))
 }
 
-pub(super) fn renew(tx: &Change, key: &str, hold: &Hold) -> Result<bool> {
+pub(super) fn renew(tx: &Change, key: &str, hold: &LeaseHold) -> Result<bool> {
     let ours = is_ours(tx, key, hold)?;
     if ours {
         tx.set_worker_lease(key, &hold.record(tx.now()).render())?;
@@ -202,7 +202,7 @@ pub(super) fn renew(tx: &Change, key: &str, hold: &Hold) -> Result<bool> {
     Ok(ours)
 }
 
-pub(super) fn drop_lease(tx: &Change, key: &str, hold: &Hold) -> Result<bool> {
+pub(super) fn drop_lease(tx: &Change, key: &str, hold: &LeaseHold) -> Result<bool> {
     let ours = is_ours(tx, key, hold)?;
     if ours {
         tx.clear_worker_lease(key)?;

@@ -68,7 +68,7 @@ impl Queue {
 
     fn next_due_in(&self, view: &dyn View, with_ticks: bool) -> Result<Option<i64>> {
         let scout = view.scout(self.name(), self.settings().settings.lease_ms(), true)?;
-        self.take_over(scout.settings)?;
+        self.adopt_settings(scout.settings)?;
         let slot = if scout.ready.is_some() { self.next_start(view)? } else { None };
         Ok(view.next_due(self.name(), with_ticks)?.into_iter().chain(slot).min())
     }

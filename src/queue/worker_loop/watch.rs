@@ -1,0 +1,91 @@
+//! What idle slots do: one watches the database, the others sleep behind it.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::{State, WorkerLoop};
+use crate::error::Result;
+use crate::store::Kept;
+use crate::sync::wait;
+
+impl WorkerLoop {
+    /// Nobody takes anything any more, so there is nothing to wait for.
+    fn is_done(&self, state: &State) -> bool {
+        state.stopped || state.over || self.plan.limit.is_some_and(|limit| state.taken >= limit)
+    }
+
+    /// One slice of a wait. Says whether it is worth stepping again.
+    pub fn wait(&self, slot: usize, limit: Duration) -> Result<bool> {
+        if self.is_inherited() {
+            return Ok(true);
+        }
+        let started = Instant::now();
+        let mut state = self.state.lock();
+        loop {
+            if self.is_done(&state) {
+                return Ok(true);
+            }
+            let left = limit.saturating_sub(started.elapsed());
+            if state.watching.is_none() {
+                state.watching = Some(slot);
+                drop(state);
+                let looks = self.watch(left);
+                self.state.lock().watching = None;
+                if !matches!(looks, Ok(false)) {
+                    // While this slot does something else, another one watches.
+                    self.changed.notify_one();
+                }
+                return looks;
+            }
+            if left.is_zero() {
+                return Ok(false);
+            }
+            state = wait(&self.changed, state, Some(left));
+        }
+    }
+
+    /// Watches the file for a while, after a look of its own: what came before the watch began is seen too.
+    fn watch(&self, limit: Duration) -> Result<bool> {
+        let mut watch = self.watch.lock();
+        let waiting = match &mut *watch {
+            Some(waiting) => waiting,
+            None => watch.insert(self.first().wait_for_work()?),
+        };
+        let started = Instant::now();
+        loop {
+            if waiting.is_worth_looking {
+                let mut by_itself = None;
+                for queue in &self.queues {
+                    let work_forecast = queue.work_forecast()?;
+                    if work_forecast.is_worth_claiming() && waiting.believe(self.plan.slots) {
+                        waiting.note_found();
+                        return Ok(true);
+                    }
+                    by_itself = [by_itself, work_forecast.by_itself].into_iter().flatten().min();
+                }
+                waiting.expect(by_itself);
+            }
+            let left = limit.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            let is_worth_looking = waiting.sleep(left)?;
+            if self.is_done(&self.state.lock()) {
+                return Ok(true);
+            }
+            // A signal came, or the time is over.
+            if !is_worth_looking {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Does for all queues what is done about once a minute; somebody else watches meanwhile. Returns one of the items that
+    /// only foreign keys have kept.
+    pub fn tend(&self) -> Result<Option<Kept>> {
+        self.changed.notify_one();
+        self.queues.iter().try_fold(None, |kept: Option<Kept>, queue| {
+            Ok(kept.or(queue.tend(|| self.stopping.load(Ordering::SeqCst))?))
+        })
+    }
+}
