@@ -15,10 +15,10 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from membox_queue import _native
 from membox_queue.errors import SimulatedCrash
+from membox_queue.loops.raised import meaning
 from membox_queue.queue import Queue
-from membox_queue.worker import launch
+from membox_queue.workers.spawn import launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -203,7 +203,7 @@ def drain_queue(agent: Any, *, retry_failed: bool = False, max_retries: int = DE
             if raised is not None:
                 # It goes on its way, with the item counted as a lost claim if the program exits, else released.
                 crew.stop()
-                if _native.meaning(raised) == "exited":
+                if meaning(raised) == "exited":
                     crew.failed(0, items, raised)
                 raise raised
             settled, step, _, items = crew.done(0, [None]) if error is None else crew.failed(0, items, error)
@@ -224,7 +224,7 @@ def ingest(agent: Any, item: Item) -> tuple[BaseException | None, BaseException 
         errors = [result["error"] for result in results if "error" in result]
         return None, str(errors[0]) if errors and len(errors) == len(results) else None
     except BaseException as error:
-        return (None, said(error)) if _native.meaning(error) == "failed" else (error, None)
+        return (None, said(error)) if meaning(error) == "failed" else (error, None)
 
 
 def said(error: BaseException) -> BaseException | str:

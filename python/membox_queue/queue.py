@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import functools
-import logging
-import math
-import os
 import secrets
-import types
-from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from membox_queue import _native, worker
-from membox_queue.drain import Shift, run
-from membox_queue.errors import PayloadTooLargeError, QueueError
-from membox_queue.plan import Plan
+from membox_queue import _native
+from membox_queue.content.generic import TypedAlias, type_of_class
+from membox_queue.document import document
+from membox_queue.loops.loop import Loop
+from membox_queue.loops.plan import Plan
+from membox_queue.loops.threads import possible_now, run
+from membox_queue.opening import close_queue, open_queue
+from membox_queue.options import inherited
+from membox_queue.workers import spawn
+from membox_queue.workers.pool import Worker
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import timedelta
+    import os
+    import types
+    from collections.abc import Callable, Sequence
+    from datetime import date, timedelta
     from types import TracebackType
     from typing import Concatenate, Literal, Self, Unpack
 
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from membox_queue.drain import DrainReport
-    from membox_queue.handler import Handler, Register
+    from membox_queue.loops.handler import Handler, Register
+    from membox_queue.loops.plan import Middleware, OnError
+    from membox_queue.loops.progress import Progress
+    from membox_queue.loops.report import DrainReport
     from membox_queue.options import DeliveryOptions, DrainOptions, QueueOptions, WorkOptions
-    from membox_queue.plan import Middleware, OnError
-    from membox_queue.progress import Progress
-    from membox_queue.typed import Shape
 
     T = TypeVarWithDefault("T", default=Any)
 else:
@@ -40,10 +41,7 @@ else:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-logger = logging.getLogger("membox_queue")
-
-READ_AT_ONCE = 1 << 20
-"""Bytes of a file that are read in one go."""
+has_queue = _native.has_queue
 
 
 class Queue(_native.Queue[T]):
@@ -84,19 +82,15 @@ class Queue(_native.Queue[T]):
         passed over. `Queue[Doc](path)` means the same as `Queue(path, type=Doc)`. Raises TypeError for a type that is
         not known.
         """
-        if type is None and (cls is Queue or (type := type_in_brackets(cls)) is None):
-            return super().__new__(cls, path, name, **options)
-        # Before the file is touched.
-        shape = shape_of(type)
-        queue = super().__new__(cls, path, name, **options)
-        queue._take_shape(shape)
-        return queue
+        if type is None and cls is not Queue:
+            type = type_of_class(cls)
+        return open_queue(cls, path, name, type=type, **options)
 
     if not TYPE_CHECKING:
 
         def __class_getitem__(cls, type: Any) -> Any:
             """`Queue[Doc]`: called, it opens a queue of that type."""
-            return Opening(cls, type)
+            return TypedAlias(cls, type)
 
     @property
     def type(self) -> Any:
@@ -255,8 +249,8 @@ class Queue(_native.Queue[T]):
 
     def stop(self) -> None:
         """End the loops that run on this object, from another thread or from a handler."""
-        for shift in tuple(self._shifts):
-            shift.stop()
+        for loop in tuple(self._loops):
+            loop.stop()
 
     @overload
     def handler(self, function: Callable[Concatenate[_native.Item[Any], P], R], /) -> Handler[P, R]: ...
@@ -282,13 +276,13 @@ class Queue(_native.Queue[T]):
             return functools.partial(self._register, name=name, options=options)
         return self._register(function, name, options)
 
-    def worker(self, **plan: Unpack[WorkOptions]) -> worker.Worker:
+    def worker(self, **plan: Unpack[WorkOptions]) -> Worker:
         """A worker for all handlers that were registered here; `plan` is as in `work`."""
         if self.path is None:
             raise ValueError("an in-memory queue lives in this object alone; a worker needs a file")
         handlers = self._handlers.values()
         given: Any = {handler.queue.name: handler.queue._given for handler in handlers}
-        return worker.Worker(
+        return Worker(
             self.path,
             {handler.queue.name: handler for handler in handlers},
             options=given,
@@ -304,10 +298,7 @@ class Queue(_native.Queue[T]):
         for handler in self._handlers.values():
             if handler.queue is not self:
                 handler.queue.close()
-        try:
-            super().close()
-        except QueueError as error:
-            logger.warning("membox_queue could not give back what the queue %r held: %s", self.name, error)
+        close_queue(self)
 
     def spawn_worker(
         self,
@@ -325,10 +316,10 @@ class Queue(_native.Queue[T]):
         Call it after enqueueing, or give `spawn=` to `enqueue`: a worker that is alive when you ask has yet to look for
         the last time.
         """
-        return worker.spawn(self, handler, linger=linger, concurrency=concurrency, retry_failed=retry_failed)
+        return spawn.spawn(self, handler, linger=linger, concurrency=concurrency, retry_failed=retry_failed)
 
     @functools.cached_property
-    def _shifts(self) -> set[Shift]:
+    def _loops(self) -> set[Loop]:
         return set()
 
     @functools.cached_property
@@ -338,7 +329,7 @@ class Queue(_native.Queue[T]):
     def _register(self, function: Any, name: str | None, options: QueueOptions) -> Handler[..., Any]:
         if name is None and options:
             raise TypeError("options are for a queue of the handler's own; give it a name")
-        from membox_queue.handler import Handler
+        from membox_queue.loops.handler import Handler
 
         name = self.name if name is None else name
         if name in self._handlers:
@@ -365,12 +356,12 @@ class Queue(_native.Queue[T]):
         return self._handlers[self.name]
 
     def _loop(self, handler: Any, plan: Plan) -> DrainReport:
-        shift = Shift([self], [self._own_handler() if handler is None else handler], worker.possible_now(plan))
-        self._shifts.add(shift)
+        loop = Loop([self], [self._own_handler() if handler is None else handler], possible_now(plan))
+        self._loops.add(loop)
         try:
-            return run(shift)
+            return run(loop)
         finally:
-            self._shifts.discard(shift)
+            self._loops.discard(loop)
 
     def coverage_note(self) -> str | None:
         """Say how many items are still to come, for the foot of a query's answer; None when nothing is pending."""
@@ -405,78 +396,6 @@ def new_key(prefix: str) -> str:
     return f"{prefix}_{secrets.token_hex(8)}"
 
 
-def document(path: str | os.PathLike[str], limit: float = math.inf) -> dict[str, Any]:
-    """What a text file says about itself: content, source_path, project and doc_date, by the names of `enqueue`."""
-    file = Path(path).resolve(strict=True)
-    try:
-        content = read_within(file, limit).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file} is not UTF-8 text ({error}); enqueue its bytes instead") from error
-    day = date.fromtimestamp(file.stat().st_mtime)
-    return {"content": content, "source_path": file, "project": _project_of(file), "doc_date": day}
-
-
-def read_within(file: Path, limit: float) -> bytes:
-    """What a file holds. One that is larger than the limit is refused by its size; a device or a pipe tells none."""
-    with file.open("rb") as opened:
-        size = os.fstat(opened.fileno()).st_size
-        content = bytearray()
-        while size <= limit and len(content) <= limit:
-            # The file may grow meanwhile, and one without end is not read to its end.
-            chunk = opened.read(int(min(limit + 1 - len(content), READ_AT_ONCE)))
-            if not chunk:
-                return bytes(content)
-            content += chunk
-    many = f"{size}" if size > limit else f"more than {limit}"
-    advice = "store large bodies elsewhere and keep a reference, or raise max_bytes"
-    raise PayloadTooLargeError(f"{file} has {many} bytes, the limit is {limit}; {advice}")
-
-
-def inherited(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that a queue made by another one shares with it."""
-    return {name: options[name] for name in ("durability", "busy_timeout", "worker") if name in options}
-
-
-def shape_of(type: Any) -> Shape | None:
-    """What converts content of a type. Only those who give one wait for the import."""
-    from membox_queue.typed import Shape
-
-    return None if type is None else Shape(type)
-
-
-class Opening(types.GenericAlias):
-    """`Queue[Doc]`, which knows the type when it is called."""
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """Open a queue of this type."""
-        said = said_in(self)
-        if said is not None and options.setdefault("type", said) != said:
-            raise TypeError(f"{self} cannot be opened with type={options['type']}")
-        open: Any = self.__origin__
-        return open(*arguments, **options)
-
-
-def said_in(alias: Opening) -> Any:
-    """The type in the brackets; None where they say nothing."""
-    (type,) = alias.__args__
-    return None if isinstance(type, TypeVar) or type is Any else type
-
-
-def type_in_brackets(cls: type) -> Any:
-    """The type of a subclass: `class Docs(Queue[Doc])`."""
-    bases = (base for parent in cls.__mro__ for base in vars(parent).get("__orig_bases__", ()))
-    types_said = (said_in(base) for base in bases if isinstance(base, Opening))
-    return next((type for type in types_said if type is not None), None)
-
-
 def _reopen(cls: type[Queue[Any]], path: str, name: str, options: dict[str, Any]) -> Queue[Any]:
     """Unpickle a queue: open the same file with the same options."""
     return cls(path, name, **options)
-
-
-def _project_of(file: Path) -> str:
-    """Name the enclosing git repository, else the directory."""
-    for directory in file.parents:
-        if (directory / ".git").exists():
-            return directory.name
-    return file.parent.name

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from membox_queue import AsyncQueue, NewItem, Queue, Rate, Retry
-from membox_queue.worker import LOG_BYTES
+from membox_queue.workers.spawn import LOG_BYTES
 
 HANDLERS = """
 import os, sys, time

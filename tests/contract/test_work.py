@@ -22,8 +22,9 @@ from membox_queue import (
     StaleClaimError,
     StorageError,
     Worker,
-    drain,
 )
+from membox_queue.loops import slot, threads
+from membox_queue.workers import pool
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ def test_a_freed_slot_claims_at_once_while_others_are_at_work(queue, working, un
 
 
 def test_items_that_come_together_wake_as_many_idle_slots(queue, working, monkeypatch, until):
-    monkeypatch.setattr(drain, "SLICE", 20.0)
+    monkeypatch.setattr(threads, "SLICE", 20.0)
     together = threading.Barrier(4)
     idle = threading.Barrier(5)
     queue.enqueue_many(range(4))
@@ -142,7 +143,7 @@ def test_items_that_come_together_wake_as_many_idle_slots(queue, working, monkey
 
 
 def test_idle_slots_leave_at_once_when_a_drain_is_over(queue, monkeypatch):
-    monkeypatch.setattr(drain, "SLICE", 20.0)
+    monkeypatch.setattr(threads, "SLICE", 20.0)
     queue.enqueue_many(range(3))
     started = time.monotonic()
     assert queue.drain(nothing, concurrency=8) == DrainReport(done=3)
@@ -530,9 +531,9 @@ def test_a_store_that_is_busy_at_the_end_of_an_item_is_tried_again_and_nothing_r
 
 def hurry(monkeypatch):
     """Let loops try again sooner."""
-    as_ever = drain.Shift.pauses
+    as_ever = slot.Slot.pauses
     monkeypatch.setattr(
-        drain.Shift, "pauses", lambda *arguments, **options: (pause / 50 for pause in as_ever(*arguments, **options))
+        slot.Slot, "pauses", lambda *arguments, **options: (pause / 50 for pause in as_ever(*arguments, **options))
     )
 
 
@@ -604,8 +605,8 @@ def test_a_drain_that_cannot_bring_failed_items_back_leaves_no_lease_behind(path
 
 
 def test_retention_is_looked_after_while_a_loop_has_nothing_to_do(path, background, clock, monkeypatch, until):
-    monkeypatch.setattr(drain, "TEND_EVERY", 0.0)
-    monkeypatch.setattr(drain, "SLICE", 0.02)
+    monkeypatch.setattr(slot, "MAINTAIN_EVERY", 0.0)
+    monkeypatch.setattr(threads, "SLICE", 0.02)
     with Queue(path, keep_for=60) as queue:
         queue.enqueue("x")
         future = background(queue.work, nothing)
@@ -769,7 +770,7 @@ class TestWorker:
         together.wait(30)
         until(lambda: ingest.counts()["done"] + emails.counts()["done"] == 2)
         together.reset()
-        one.shift.stop()
+        one.loop.stop()
 
     def test_starting_and_stopping_twice_is_once_and_it_may_start_again(self, queues, worker, until):
         ingest = queues[0]
@@ -790,21 +791,21 @@ class TestWorker:
             ingest.enqueue(number)
             one.start()
             until(lambda number=number: ingest.counts()["done"] == number)
-            until(lambda: one.shift is None)
+            until(lambda: one.loop is None)
         assert one.stop() == DrainReport(done=1)
 
     def test_one_whose_loop_has_just_ended_serves_again(self, queues, worker, until, monkeypatch):
         ingest = queues[0]
         one = worker({"ingest": nothing}, limit=1)
         closing, free = threading.Event(), threading.Event()
-        close = Queue.close
+        close = pool.close_queue
 
         def slowly(queue):
             closing.set()
             assert free.wait(30)
             close(queue)
 
-        monkeypatch.setattr(Queue, "close", slowly)
+        monkeypatch.setattr(pool, "close_queue", slowly)
         ingest.enqueue(1)
         one.start()
         assert closing.wait(30)
@@ -827,7 +828,7 @@ class TestWorker:
         one.start()
         ingest.enqueue(1)
         assert began.wait(30)
-        first = one.shift
+        first = one.loop
         with ThreadPoolExecutor() as threads:
             stopped = threads.submit(one.stop)
             until(lambda: first.stop_asked)
@@ -857,7 +858,7 @@ class TestWorker:
         one = worker({"ingest": handler})
         one.start()
         queues[0].enqueue("x", max_retries=1)
-        until(lambda: one.shift is None)
+        until(lambda: one.loop is None)
         with pytest.raises(SystemExit):
             one.start()
         one.start()
@@ -913,7 +914,7 @@ class TestWorker:
         ingest.enqueue_many(range(20))
         one = worker({"ingest": lambda item: one.stop()}, concurrency=concurrency)
         one.start()
-        until(lambda: one.shift is None)
+        until(lambda: one.loop is None)
         assert ingest.counts()["failed"] == 0
         report = one.stop()
         assert 1 <= report.done <= concurrency
@@ -953,7 +954,7 @@ class TestWorker:
         one = worker({"ingest": handler})
         one.start()
         ingest.enqueue("x")
-        until(lambda: one.shift is None)
+        until(lambda: one.loop is None)
         with pytest.raises(SystemExit):
             one.stop()
         assert one.stop() is None

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 from membox_queue import Queue
-from membox_queue.drain import Shift
-from membox_queue.plan import Plan
+from membox_queue.loops.loop import Loop
+from membox_queue.loops.plan import Plan
 
 KEY = "worker_lease"
 
@@ -156,7 +156,7 @@ def test_an_expired_claim_comes_back_whoever_holds_the_worker_lease(queue, other
 
 
 def test_a_drain_keeps_the_lease_alive_while_it_runs(queue, other, stored, clock, until):
-    session = Shift([queue], [print], Plan(exclusive=True, lease_ttl=0.3))
+    session = Loop([queue], [print], Plan(exclusive=True, lease_ttl=0.3))
     assert session.begin()
     for _ in range(4):
         clock.advance(0.29)

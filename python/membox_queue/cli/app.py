@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from membox_queue.cli import file, ingest, listing, process, repair, schedule, settings, status
-from membox_queue.cli.mistakes import told_in_a_line
+from membox_queue.cli.usage import errors_in_one_line
 
 
 class Commands(TyperGroup):
@@ -14,7 +14,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was given."""
-        with told_in_a_line():
+        with errors_in_one_line():
             return super().invoke(ctx)
 
 
@@ -42,9 +42,9 @@ app = typer.Typer(
 def version(asked: bool) -> None:
     """Say which version this is, and leave."""
     if asked:
-        from membox_queue import _native
+        from membox_queue.wire.health import versions
 
-        typer.echo(f"membox-queue {_native.__version__}, SQLite {_native.sqlite_version}")
+        typer.echo("membox-queue {}, SQLite {}".format(*versions()))
         raise typer.Exit
 
 

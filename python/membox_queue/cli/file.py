@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from membox_queue.cli import health, plain, screen
+from membox_queue.cli import health, screen
 from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing, must_exist
 from membox_queue.cli.options import AsJson, Db, Name
-from membox_queue.legible import size
+from membox_queue.terminal_text import size
+from membox_queue.wire.health import examine, verdict
 
 
 def compact(db: Db = DEFAULT_DB) -> None:
@@ -32,13 +33,15 @@ def backup(
 def doctor(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """Look for what is wrong, and say it in words; the exit code is 1 if something is."""
     must_exist(db)
-    findings = health.examine(db, queue)
-    verdict = health.verdict(findings)
+    findings = examine(db, lambda: existing(db, queue))
+    summary = verdict(findings)
     if as_json:
-        plain.put({"file": str(db), "queue": queue, **verdict, "findings": [vars(finding) for finding in findings]})
+        screen.write_json(
+            {"file": str(db), "queue": queue, **summary, "findings": [vars(finding) for finding in findings]}
+        )
     else:
-        screen.show(*health.lines(findings), "", screen.text(verdict["verdict"], "bold"))
-    if not verdict["healthy"]:
+        screen.show(*health.lines(findings), "", screen.text(summary["verdict"], "bold"))
+    if not summary["healthy"]:
         raise typer.Exit(1)
 
 

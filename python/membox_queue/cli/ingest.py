@@ -8,16 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from membox_queue import _native
-from membox_queue.cli import plain
+from membox_queue import NewItem
+from membox_queue.cli import screen
 from membox_queue.cli.loops import loop
-from membox_queue.cli.mistakes import FAILED_ITEMS, Mistake
 from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, find_handlers_here
 from membox_queue.cli.options import AsJson, Db, Name, time_span
 from membox_queue.cli.process import loaded
-from membox_queue.legible import line, number
-from membox_queue.queue import Queue, document
-from membox_queue.worker import check_handler
+from membox_queue.cli.usage import FAILED_ITEMS, UsageError
+from membox_queue.document import document
+from membox_queue.queue import Queue
+from membox_queue.terminal_text import line, number
+from membox_queue.wire.item import whole
+from membox_queue.workers.names import check_handler
 
 
 def ingest(
@@ -36,16 +38,16 @@ def ingest(
 ) -> None:
     """Accept documents; what is accepted is on disk. HANDLER is package.module:function."""
     if sync and spawn:
-        raise Mistake("--sync handles the queue here, --spawn in a process of its own; choose one")
+        raise UsageError("--sync handles the queue here, --spawn in a process of its own; choose one")
     if key is not None and len(files) > 1:
-        raise Mistake("one key is for one item; give one file, or no --key")
+        raise UsageError("one key is for one item; give one file, or no --key")
     find_handlers_here()
     handler = loaded(sync) if sync else None
     if spawn:
         check_handler(spawn)
     options: dict[str, Any] = {"priority": priority, "delay": delay, "group": group, "key": key}
     # All are read before the first is accepted: a file that cannot be read leaves nothing half done.
-    items = [_native.NewItem(**read(file, kind, project), **options) for file in files]
+    items = [NewItem(**read(file, kind, project), **options) for file in files]
     with Queue(db, queue) as opened:
         started = time.perf_counter()
         ids = opened.enqueue_many(items)
@@ -55,7 +57,7 @@ def ingest(
             return
         worker = "spawned" if spawn and opened.spawn_worker(spawn) else "alive" if opened.worker_is_alive() else "none"
         if as_json:
-            plain.put({"ids": ids, "pending": opened.pending(), "worker": worker, "seconds": round(took, 6)})
+            screen.write_json({"ids": ids, "pending": opened.pending(), "worker": worker, "seconds": round(took, 6)})
             return
         typer.echo(f"accepted {named(ids)} in {took * 1000:.1f} ms · {opened.pending():,} pending · worker: {worker}")
 
@@ -69,14 +71,14 @@ def read(file: str, kind: str, project: str | None) -> dict[str, Any]:
         return {"content": parsed(sys.stdin.buffer.read(), kind, "the standard input"), **named_project}
     path = Path(file)
     if path.is_dir():
-        raise Mistake(f"{file} is a directory; name the files in it: {path / '*'}")
+        raise UsageError(f"{file} is a directory; name the files in it: {path / '*'}")
     if not path.exists():
-        raise Mistake(f"there is no file {file}; nothing was accepted")
+        raise UsageError(f"there is no file {file}; nothing was accepted")
     if kind == "text":
         try:
             return document(path) | named_project
         except ValueError as error:
-            raise Mistake(f"{file} is not UTF-8 text; accept it with --as bytes. Nothing was accepted") from error
+            raise UsageError(f"{file} is not UTF-8 text; accept it with --as bytes. Nothing was accepted") from error
     content = path.read_bytes()
     return {"content": parsed(content, kind, file), "source_path": path.resolve(), **named_project}
 
@@ -90,7 +92,7 @@ def parsed(content: bytes, kind: str, name: str) -> Any:
         return json.loads(decoded) if kind == "json" else decoded
     except ValueError as error:
         wanted = "JSON" if kind == "json" else "UTF-8 text"
-        raise Mistake(f"{name} is not {wanted} ({error}); nothing was accepted") from error
+        raise UsageError(f"{name} is not {wanted} ({error}); nothing was accepted") from error
 
 
 def named(ids: list[int]) -> str:
@@ -111,7 +113,7 @@ def finish(queue: Queue, handler: Any, ids: list[int], as_json: bool) -> None:
             queue.wait(id)
     items = [item for id in ids if (item := queue.get(id))]
     if as_json:
-        plain.put([plain.whole(item, queue.history(item.id)) for item in items])
+        screen.write_json([whole(item, queue.history(item.id)) for item in items])
     for item in items if not as_json else []:
         words = f": {item.error}" if item.status == "failed" else ""
         typer.echo(f"item {item.id} {item.status}{line(words, 200)}")

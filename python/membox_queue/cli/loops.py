@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from membox_queue.drain import DrainReport, is_async
-from membox_queue.progress import stopping_words
+from membox_queue.loops.loop import is_async
+from membox_queue.loops.progress import stopping_message
+from membox_queue.loops.report import DrainReport
 from membox_queue.queue import Queue
 
 
@@ -38,7 +39,7 @@ async def awaiting(queue: Queue, handler: Callable[[Any], Any], stays: bool, pla
                 return
             own.stop()
             if is_watched:
-                print(stopping_words(30), file=sys.stderr)
+                print(stopping_message(30), file=sys.stderr)
 
         for number in (signal.SIGINT, signal.SIGTERM):
             # Where asyncio cannot (Windows), Ctrl-C ends it at once.

@@ -5,9 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from membox_queue import _native
-from membox_queue.cli.mistakes import Mistake
-from membox_queue.queue import Queue
+from membox_queue.cli.usage import UsageError
+from membox_queue.queue import Queue, has_queue
 
 DEFAULT_DB = Path("memory.db")
 DEFAULT_NAME = "ingest"
@@ -17,14 +16,14 @@ DB_VARIABLE = "MEMBOX_QUEUE_DB"
 def must_exist(db: Path) -> None:
     """Refuse a file that is not there."""
     if not db.exists():
-        raise Mistake(f"there is no file {db}; name the right one with --db or MEMBOX_QUEUE_DB")
+        raise UsageError(f"there is no file {db}; name the right one with --db or MEMBOX_QUEUE_DB")
 
 
 def existing(db: Path, name: str, **options: Any) -> Queue:
     """Open a queue that is there; a file that is not there, or that has no queue, is left as it is."""
     must_exist(db)
-    if not _native.has_queue(db):
-        raise Mistake(
+    if not has_queue(db):
+        raise UsageError(
             f"{db} has no queue in it, and was not changed; name another file with --db or MEMBOX_QUEUE_DB, or "
             "enqueue something first"
         )

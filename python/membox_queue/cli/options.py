@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from membox_queue.cli.mistakes import Mistake
 from membox_queue.cli.opening import DB_VARIABLE
 from membox_queue.cli.spans import seconds
+from membox_queue.cli.usage import UsageError
 
 Db = Annotated[
     Path, typer.Option("--db", envvar=DB_VARIABLE, metavar="FILE", help="The SQLite file.", show_envvar=False)
@@ -32,6 +32,6 @@ def confirm(question: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Mistake(f"{question} There is no terminal to ask at; say --yes to do it")
+        raise UsageError(f"{question} There is no terminal to ask at; say --yes to do it")
     if not typer.confirm(question, err=True):
         raise typer.Exit(1)

@@ -1,46 +1,27 @@
-"""A queue at a glance: looked at once, told as plain values or as lines for people."""
+"""A queue at a glance, as lines for people."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from membox_queue import _native
-from membox_queue.cli import plain, screen
-from membox_queue.legible import duration, number
+from membox_queue.cli import screen
+from membox_queue.terminal_text import duration, number
+from membox_queue.wire.overview import now
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from rich.console import RenderableType
     from rich.text import Text
-
-    from membox_queue.queue import Queue
 
 SHOWN = ("pending", "processing", "done", "failed")
 """Statuses that are shown also when nothing stands in them."""
 
 
-def now() -> datetime:
-    """What the queues' clock says."""
-    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=_native.clock())
-
-
 def ago(time: datetime | None) -> str:
     """How long ago something was."""
     return "" if time is None else f"{duration((now() - time).total_seconds())} ago"
-
-
-def look(queue: Queue, failures: int = 5, running: int = 20) -> dict[str, Any]:
-    """All that an overview tells, read once."""
-    return {
-        "file": str(queue.path),
-        "queue": queue.name,
-        **queue.stats(),
-        "coverage_note": queue.coverage_note(),
-        "running": [plain.brief(item) for item in queue.running(limit=running)],
-        "failures": [plain.brief(item) for item in queue.failures(limit=failures)],
-        "queues": queue.queues(),
-    }
 
 
 def lines(seen: dict[str, Any]) -> list[RenderableType]:

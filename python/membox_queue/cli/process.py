@@ -16,14 +16,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from membox_queue.cli import plain
+from membox_queue.cli import screen
 from membox_queue.cli.loops import loop
-from membox_queue.cli.mistakes import FAILED_ITEMS, INTERRUPTED, Mistake, told_in_a_line
 from membox_queue.cli.opening import DB_VARIABLE, existing, find_handlers_here
 from membox_queue.cli.spans import seconds
-from membox_queue.drain import DrainReport
+from membox_queue.cli.usage import FAILED_ITEMS, INTERRUPTED, UsageError, errors_in_one_line
+from membox_queue.loops.report import DrainReport
 from membox_queue.queue import Queue
-from membox_queue.worker import arriving, decoded, load_handler, place_of
+from membox_queue.workers.names import load_handler, queue_of
+from membox_queue.workers.spawn import announced, settings_from
 
 SUMMARY = "Handle what is due, then leave; with --watch, stay and wait for more."
 
@@ -31,7 +32,7 @@ SUMMARY = "Handle what is due, then leave; with --watch, stay and wait for more.
 def main(arguments: Sequence[str], program: str) -> int:
     """Run the command with these arguments, and return its exit code; `program` is what was typed before them."""
     given = options(program).parse_args(arguments)
-    with told_in_a_line():
+    with errors_in_one_line():
         try:
             code = process(given)
             sys.stdout.flush()
@@ -80,10 +81,10 @@ def process(given: argparse.Namespace) -> int:
         if given.announced is None:
             find_handlers_here()
         else:
-            resources.enter_context(arriving(given.db, given.queue, given.announced))
+            resources.enter_context(announced(given.db, given.queue, given.announced))
         report = run(loaded(given.handler), given)
     if given.json:
-        plain.put(asdict(report))
+        screen.write_json(asdict(report))
     else:
         print(in_words(report))
     if report.stopped and not given.watch:
@@ -93,8 +94,8 @@ def process(given: argparse.Namespace) -> int:
 
 def run(handler: Callable[[Any], Any], given: argparse.Namespace) -> DrainReport:
     """Open the queue that the handler serves, and run the loop that was asked for."""
-    file, name, known = place_of(handler, given.db, given.queue)
-    settings = {**known, **decoded(given.settings)}
+    file, name, known = queue_of(handler, given.db, given.queue)
+    settings = {**known, **settings_from(given.settings)}
     # A worker that stays may well be there before the first document.
     with Queue(file, name, **settings) if given.watch else existing(Path(file), name, **settings) as queue:
         plan: dict[str, Any] = {"concurrency": given.concurrency, "limit": given.limit, "progress": True}
@@ -134,8 +135,8 @@ def loaded(handler: str) -> Callable[[Any], Any]:
         raise
     except SyntaxError as error:
         place = f"{Path(error.filename or '?').name}, line {error.lineno}"
-        raise Mistake(f"{handler} cannot be imported: SyntaxError: {error.msg} ({place})") from error
+        raise UsageError(f"{handler} cannot be imported: SyntaxError: {error.msg} ({place})") from error
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(last.filename).name}, line {last.lineno}"
-        raise Mistake(f"{handler} cannot be imported: {type(error).__name__}: {error} ({place})") from error
+        raise UsageError(f"{handler} cannot be imported: {type(error).__name__}: {error} ({place})") from error

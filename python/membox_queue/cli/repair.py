@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from membox_queue.cli.ingest import named
-from membox_queue.cli.mistakes import Mistake
 from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
 from membox_queue.cli.options import Db, Name, Yes, confirm, time_span
-from membox_queue.legible import duration, number
+from membox_queue.cli.usage import UsageError
 from membox_queue.queue import Queue
+from membox_queue.terminal_text import duration, number
 
 Ids = Annotated[list[int], typer.Argument(metavar="ID", help="The items' numbers.")]
 
@@ -23,7 +23,7 @@ def retry(
 ) -> None:
     """Bring failed or cancelled items back, in their old place and with a fresh allowance."""
     if bool(ids) == everything:
-        raise Mistake("say which items, or --all for every failed one")
+        raise UsageError("say which items, or --all for every failed one")
     with existing(db, queue) as opened:
         if ids:
             each(
@@ -78,7 +78,7 @@ def purge(
     with existing(db, queue) as opened:
         counts = opened.counts()
         if status not in counts:
-            raise Mistake(f"there is no status {status!r}; it is one of {', '.join(counts)}")
+            raise UsageError(f"there is no status {status!r}; it is one of {', '.join(counts)}")
         if counts[status]:
             confirm(f"Remove {number(counts[status], f'{status} item')} from {opened.name}?", yes)
         typer.echo(f"{number(opened.purge(status), f'{status} item')} removed")  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ def prune(
 ) -> None:
     """Remove items that ended longer ago than a time."""
     if status not in ("done", "failed", "cancelled"):
-        raise Mistake(f"prune removes what has ended: done, failed or cancelled, not {status!r}")
+        raise UsageError(f"prune removes what has ended: done, failed or cancelled, not {status!r}")
     with existing(db, queue) as opened:
         confirm(f"Remove {status} items of {opened.name} that ended more than {duration(older_than)} ago?", yes)
         removed = opened.prune(older_than, status=status)  # type: ignore[arg-type]
@@ -120,4 +120,4 @@ def each(queue: Queue, ids: list[int], verb: Callable[[int], Any], done: str, ot
     left = [id for id in ids if id not in changed]
     if left:
         told = ", ".join(f"item {id}" for id in left)
-        raise Mistake(f"{told} of {queue.name} {otherwise}; see: membox-queue list")
+        raise UsageError(f"{told} of {queue.name} {otherwise}; see: membox-queue list")

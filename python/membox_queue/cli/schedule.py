@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from membox_queue.cli import overview, plain, screen
-from membox_queue.cli.mistakes import Mistake
+from membox_queue.cli import overview, screen
 from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
 from membox_queue.cli.options import AsJson, Db, Name, time_span
-from membox_queue.legible import duration
+from membox_queue.cli.usage import UsageError
 from membox_queue.queue import Queue
+from membox_queue.terminal_text import duration
+from membox_queue.wire import item as wire
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="List, add and remove what is enqueued again and again."
@@ -24,7 +25,7 @@ def list_schedules(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJ
     with existing(db, queue) as opened:
         found = opened.schedules()
     if as_json:
-        plain.put([plain.schedule_fields(schedule) for schedule in found])
+        screen.write_json([wire.schedule_fields(schedule) for schedule in found])
         return
     rows = [
         [
@@ -32,7 +33,7 @@ def list_schedules(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJ
             f"{schedule.cron} {schedule.tz}" if schedule.cron else f"every {duration(schedule.every or 0)}",
             overview.due(schedule.next_at),
             overview.ago(schedule.last_at) or "never",
-            plain.preview(schedule, plain.PREVIEW),
+            wire.preview(schedule, wire.PREVIEW),
         ]
         for schedule in found
     ]
@@ -58,13 +59,13 @@ def add(
 ) -> None:
     """Enqueue something again and again; a schedule of that name is replaced."""
     if (cron is None) == (every is None):
-        raise Mistake("say when: either --cron '0 3 * * *' or --every 5m")
+        raise UsageError("say when: either --cron '0 3 * * *' or --every 5m")
     if kind not in ("text", "json"):
         raise typer.BadParameter(f"--as is text or json, not {kind!r}")
     try:
         given = json.loads(content) if kind == "json" else content
     except ValueError as error:
-        raise Mistake(f"the content is not JSON ({error})") from error
+        raise UsageError(f"the content is not JSON ({error})") from error
     with Queue(db, queue) as opened:
         made = opened.schedule(name, given, cron=cron, every=every, tz=tz, priority=priority, group=group, key=key)
     typer.echo(f"{made.name}: next at {made.next_at:%Y-%m-%d %H:%M:%S} UTC")
@@ -76,5 +77,5 @@ def remove(name: Called, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> Non
     with existing(db, queue) as opened:
         if not opened.unschedule(name):
             known = ", ".join(schedule.name for schedule in opened.schedules()) or "none"
-            raise Mistake(f"{opened.name} has no schedule {name!r}; it has: {known}")
+            raise UsageError(f"{opened.name} has no schedule {name!r}; it has: {known}")
     typer.echo(f"{name} removed")

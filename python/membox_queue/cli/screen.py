@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from membox_queue.legible import line
+from membox_queue.terminal_text import line
+from membox_queue.wire.item import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -91,6 +92,11 @@ def show(*parts: RenderableType) -> None:
         for part in parts:
             out.print(part)
     sys.stdout.write("".join(f"{row.rstrip()}\n" for row in captured.get().splitlines()))
+
+
+def write_json(value: Any) -> None:
+    """Write one JSON document to stdout."""
+    sys.stdout.write(to_json(value) + "\n")
 
 
 def hint(words: str) -> None:

@@ -6,18 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from membox_queue.cli import keys, overview, plain, screen
+from membox_queue.cli import keys, overview, screen
 from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
 from membox_queue.cli.options import AsJson, Db, Name, time_span
 from membox_queue.queue import Queue
+from membox_queue.wire import overview as wire_overview
 
 
 def status(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """Counts, ages, the worker, what is in work, and the latest failures with their errors."""
     with existing(db, queue) as opened:
-        seen = overview.look(opened)
+        seen = wire_overview.look(opened)
     if as_json:
-        plain.put(seen)
+        screen.write_json(seen)
     else:
         screen.show(*overview.lines(seen))
 
@@ -31,7 +32,7 @@ def top(
     """The same, live; q or Ctrl-C leaves. In a pipe it is shown once."""
     with existing(db, queue) as opened:
         if once or not screen.console().is_terminal:
-            screen.show(*overview.lines(overview.look(opened)))
+            screen.show(*overview.lines(wire_overview.look(opened)))
         else:
             watch(opened, max(0.1, every))
 
@@ -45,7 +46,7 @@ def watch(queue: Queue, every: float) -> None:
     with keys.listening() as pressed, Live(console=screen.console(), screen=True, auto_refresh=False) as live:
         try:
             while True:
-                seen = overview.look(queue, failures=8, running=12)
+                seen = wire_overview.look(queue, failures=8, running=12)
                 foot = screen.text(f"{pace.of(seen['counts'])}q leaves", "dim")
                 live.update(Group(*overview.lines(seen), "", foot), refresh=True)
                 if pressed(every) in ("q", "Q", "\x1b"):

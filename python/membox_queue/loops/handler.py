@@ -8,8 +8,8 @@ import typing
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, get_args, get_origin
 
 from membox_queue._native import Item
-from membox_queue.drain import HandlesItems
-from membox_queue.typed import Fields, Shape, codec_of, decoded, encoded
+from membox_queue.content.shape import Fields, Shape, codec_of, decoded, encoded
+from membox_queue.loops.loop import HandlesItems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

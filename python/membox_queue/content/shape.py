@@ -12,7 +12,7 @@ import types
 import typing
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
-from membox_queue.codecs import (
+from membox_queue.content.codecs import (
     JSON,
     LEAVES,
     Anything,
