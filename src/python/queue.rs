@@ -829,7 +829,7 @@ impl Queue {
             OnDuplicate::Replace => "replace",
         };
         let arguments = (connection, self.core.path(), given, on_duplicate, statements.key, statements.max_pending);
-        py.import("membox_queue.own_transaction")?.getattr("enqueue")?.call1(arguments)?.extract()
+        py.import("membox_queue.connections.drive")?.getattr("enqueue")?.call1(arguments)?.extract()
     }
 
     fn take(&self, py: Python<'_>, how: Claim, wait: Arg) -> PyResult<Vec<Item>> {
@@ -993,7 +993,7 @@ pub fn tell_kept(py: Python<'_>, kept: Option<Kept>) -> PyResult<()> {
 
 fn check_spawn(queue: &Bound<'_, Queue>, handler: Arg) -> PyResult<()> {
     let Some(handler) = handler else { return Ok(()) };
-    queue.py().import("membox_queue.worker")?.call_method1("check_spawn", (queue, handler)).map(drop)
+    queue.py().import("membox_queue.workers.names")?.call_method1("check_spawn", (queue, handler)).map(drop)
 }
 
 /// What `spawn=` asks for, once the items are there.
