@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import logging
 from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class QueueError(Exception):
@@ -95,6 +99,21 @@ class LoopStop(BaseException):
 
 STOPS: tuple[type[BaseException], ...] = (KeyboardInterrupt, LoopStop)
 """What releases the item in hand uncounted and ends its loop; see `src/ending.rs` for everything else."""
+
+
+def end_loops_on(*kinds: type[BaseException]) -> Callable[[], None]:
+    """Let these exceptions release a running item uncounted and end its loop. Return a function that undoes this."""
+    global STOPS
+    STOPS += kinds
+
+    def undo() -> None:
+        global STOPS
+        rest = list(STOPS)
+        for kind in kinds:
+            rest.remove(kind)
+        STOPS = tuple(rest)
+
+    return undo
 
 
 def note(error: BaseException, text: str) -> None:
