@@ -31,4 +31,4 @@ def close_queue(queue: _native.Queue[Any]) -> None:
     try:
         _native.Queue.close(queue)
     except QueueError as error:
-        logger.warning("membox_queue could not give back what the queue %r held: %s", queue.name, error)
+        logger.warning("membox_queue could not release what the queue %r held: %s", queue.name, error)

@@ -1,4 +1,7 @@
-"""Queue: Python manners over the native class."""
+"""Queue: the verbs of the native class, with loops, workers and registered handlers.
+
+Above 400 lines because `help()` shows the arguments of `drain` and `work` here, each with its meaning.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +50,8 @@ has_queue = _native.has_queue
 class Queue(_native.Queue[T]):
     """A named queue in an SQLite file.
 
-    One object serves all threads. Every verb that needs the file waits for other writers by itself; see
-    `membox_queue._native` for what each one promises.
+    One object can be used by all threads. Every verb that needs the file waits for other writers by itself.
+    `membox_queue._native` says what each verb promises.
     """
 
     @overload
@@ -74,13 +77,16 @@ class Queue(_native.Queue[T]):
     ) -> Self:
         """Open or create the queue; see `_native.Queue` for the options.
 
-        With a `type` every content is of that type: a dataclass, a TypedDict, a pydantic model, a msgspec struct, or
-        any annotation made of them and of what JSON knows. It is stored as JSON. `enqueue` raises TypeError or
-        ValueError for what does not fit, and writes nothing; what does not fit when it is claimed, because older code
-        or plain SQL wrote it, is an ordinary failure, and the claim goes on to the next item. `get`, `items`,
-        `failures` and `wait` show content that does not fit as it is stored. Keys that the type does not have are
-        passed over. `Queue[Doc](path)` means the same as `Queue(path, type=Doc)`. Raises TypeError for a type that is
-        not known.
+        With a `type`, every content is of that type: a dataclass, a TypedDict, a pydantic model, a msgspec struct, or
+        any annotation made of them and of JSON types. It is stored as JSON.
+
+        - `enqueue` raises TypeError or ValueError for content that does not match, and writes nothing.
+        - Stored content that does not match, because older code or plain SQL wrote it, fails its item when it is
+          claimed. The claim goes on to the next item.
+        - `get`, `items`, `failures` and `wait` return content that does not match as it is stored.
+        - Keys that the type does not have are ignored.
+
+        `Queue[Doc](path)` means the same as `Queue(path, type=Doc)`. Raises TypeError for a type that is not supported.
         """
         if type is None and cls is not Queue:
             type = type_of_class(cls)
@@ -94,7 +100,7 @@ class Queue(_native.Queue[T]):
 
     @property
     def type(self) -> Any:
-        """The type of the content; None if there is none."""
+        """The type of the content; None if the queue has no type."""
         return None if self._shape is None else self._shape.type
 
     def enqueue_file(
@@ -106,14 +112,17 @@ class Queue(_native.Queue[T]):
         doc_date: str | date | None = None,
         **options: Unpack[DeliveryOptions],
     ) -> int:
-        """Enqueue the text of a file, with what the file says about itself.
+        """Enqueue the text of a file, with its path, project and date.
 
-        The content is read as UTF-8 now, so later changes of the file do not matter. Unless given, `source_path` is
-        the resolved path, `project` the name of the enclosing git repository (else of the directory), and `doc_date`
-        the day the file was last changed. Other options are those of `enqueue`.
+        The content is read as UTF-8 now, so later changes of the file do not matter.
 
-        Raises FileNotFoundError when there is no such file, PayloadTooLargeError when it is larger than `max_bytes`,
-        before it is read, and ValueError when it is not UTF-8; nothing is written then.
+        - `source_path`: by default the resolved path.
+        - `project`: by default the name of the enclosing git repository, else of the directory.
+        - `doc_date`: by default the day the file was last changed.
+        - Other options are those of `enqueue`.
+
+        Raises FileNotFoundError if there is no such file, PayloadTooLargeError if it is larger than `max_bytes` (before
+        it is read), and ValueError if it is not UTF-8. Then nothing is written.
         """
         found = document(path, self.options["max_bytes"])
         given = {"project": project, "source_path": source_path, "doc_date": doc_date}
@@ -154,31 +163,37 @@ class Queue(_native.Queue[T]):
     ) -> DrainReport:
         """Claim and handle items until nothing is due, then return.
 
-        Takes the worker lease first; when another live worker holds it, returns at once with `refused`. With
-        `exclusive=False` no lease is taken, and many processes may drain together. `concurrency` items are handled at
-        once, each in a thread; a single one in the caller's own. `limit` bounds how many items are taken. `linger`
-        stays while something falls due within that time: a delayed item, a retry, a schedule's tick, a rate's slot.
-        With `retry_failed`, failed items below their ceiling are brought back first. `batch="group"` hands the handler
-        a list: everything pending of one group, or one item that has none. Without a `handler`, the one that was
-        registered with `@queue.handler` is called.
+        - `handler`: called with each item. By default the function that was registered with `@queue.handler`.
+        - `concurrency`: how many items are handled at once, each in a thread; a single one in the caller's thread.
+        - `retry_failed`: first return failed items below their retry limit to pending.
+        - `exclusive`: take the worker lease first. If another live worker holds it, return at once with `refused`. With
+          False no lease is taken, and many processes may drain together.
+        - `limit`: the maximum number of items to claim.
+        - `linger`: stay while something becomes due within that time: a delayed item, a retry, a schedule's tick, a
+          rate's slot.
+        - `progress`: True for a bar on a terminal (plain lines without rich), or a callable that gets `LoopEvent`s.
+        - `batch`: "group" calls the handler with a list: all pending items of one group, or one item without a group.
+        - `grace`: seconds that running handlers have to finish after a stop.
+        - `max_runtime`: how long a claim is renewed. By default it is renewed for as long as the handler runs.
+        - `middleware`: a list of callables `(item, call_next)` around the handler.
+        - `on_error`: called with `(exception, item, phase)`; the phases are claim, handler, finish and lost.
 
-        The handler's JSON return value becomes the result. An exception fails the item and the loop goes on;
-        `RetryLater` and `GiveUp` say more. Claim and lease are kept alive by a native thread however long the handler
-        runs, or as long as `max_runtime` says. `middleware` is a list of callables `(item, call_next)` around the
-        handler, `on_error(exception, item, phase)` is told what went wrong (phases: claim, handler, finish, lost), and
-        `progress` is True for a bar on a terminal (plain lines without rich), or a callable that is given `LoopEvent`s.
+        The JSON value that the handler returns becomes the result. An exception fails the item, including a
+        `BaseException` that is not an `Exception`, and the loop goes on; `RetryLater` and `GiveUp` choose what happens
+        to the item. A native thread renews claims and lease.
 
-        In the main thread SIGINT and SIGTERM end the loop like `stop()`: nothing more is claimed, what runs has
-        `grace` seconds to end, what is left then is given back uncounted, and the report says `stopped`. A second
-        signal leaves at once, with everything given back. KeyboardInterrupt raised by a handler gives the item back
-        uncounted and propagates; so does SystemExit, but it is counted as a lost claim is, so that an item whose
-        handler always leaves the program ends as failed. Whatever else it raises fails the item, including what is
-        no `Exception`. A store that is busy or full is tried again for some seconds; what came of an item is recorded
-        as soon as other writers let it, however long they take. An item whose handler left a write transaction of its
-        own open fails with that reason.
+        In the main thread, SIGINT and SIGTERM end the loop like `stop()`. Nothing more is claimed. Running handlers
+        have `grace` seconds, then their items are released uncounted. The report has `stopped`. A second signal ends
+        the loop at once, after releasing everything. KeyboardInterrupt raised by a handler releases its item uncounted
+        and propagates. SystemExit propagates, too, but counts as a lost claim, so an item whose handler always exits
+        ends as failed.
 
-        A single slot in another thread than the main one returns only when its handler does, though its item has been
-        given back. While the interpreter exits (`atexit`), a drain works with one slot.
+        If the store is busy or full, the loop tries again for some seconds. The end of an item is recorded as soon as
+        other writers allow it, however long that takes. An item whose handler left a write transaction open fails with
+        that reason.
+
+        Outside the main thread, a single-slot loop returns only after its handler returns, even if the item was already
+        released. While the interpreter exits (`atexit`), a drain works with one slot.
         """
         return self._loop(
             handler,
@@ -229,8 +244,8 @@ class Queue(_native.Queue[T]):
         """Claim and handle items until stopped by `stop()`, SIGTERM or SIGINT, sleeping while there is nothing to do.
 
         No worker lease is taken: any number of processes may work. A new item is handled about a millisecond after its
-        commit, whichever process made it. With `limit`, ends after so many items. Everything else is as in `drain`,
-        but a store that is busy or full is tried again for as long as the loop runs.
+        commit, even if another process enqueued it. With `limit`, the loop ends after that number of items. Everything
+        else is as in `drain`, but if the store is busy or full, the loop tries again for as long as it runs.
         """
         return self._loop(
             handler,
@@ -248,7 +263,7 @@ class Queue(_native.Queue[T]):
         )
 
     def stop(self) -> None:
-        """End the loops that run on this object, from another thread or from a handler."""
+        """Stop the loops that run on this object. It may be called from another thread or from a handler."""
         for loop in tuple(self._loops):
             loop.stop()
 
@@ -261,14 +276,15 @@ class Queue(_native.Queue[T]):
     def handler(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> Any:
         """Make a typed function the handler of this queue: `@queue.handler`.
 
-        Its arguments are the content, stored as a dict by their names, and checked as typed content is: when they are
-        enqueued (`function.enqueue(…)`, or with options `function.options(delay=30).enqueue(…)`) and when they are
-        handled. In a queue that has a type, the function takes one argument of that type. A first argument annotated
-        `Item` is given the item itself and is no part of the content. Calling the function runs it at once.
+        Its arguments are the content, stored as a dict by their names. They are checked as typed content is, when they
+        are enqueued and when they are handled. Enqueue with `function.enqueue(…)`, or with options
+        `function.options(delay=30).enqueue(…)`. In a queue that has a type, the function takes one argument of that
+        type. A first argument annotated `Item` gets the item itself and is not part of the content. Calling the
+        function runs it directly.
 
-        `drain()` and `work()` run it when they are given no other. A queue has one handler; `@queue.handler(name=…)`
-        makes a function the handler of another queue in the same file, with `options` as `Queue` takes them (settings
-        are its own, `durability`, `busy_timeout` and `worker` as here), and `worker()` serves all of them.
+        `drain()` and `work()` run it by default. A queue has one handler. `@queue.handler(name=…)` makes a function the
+        handler of another queue in the same file, and `worker()` serves all of them. `options` are those of `Queue` for
+        that other queue: it has its own settings, but shares `durability`, `busy_timeout` and `worker` by default.
 
         Raises TypeError for a function whose arguments cannot be content, and ValueError for a second handler.
         """
@@ -277,7 +293,7 @@ class Queue(_native.Queue[T]):
         return self._register(function, name, options)
 
     def worker(self, **plan: Unpack[WorkOptions]) -> Worker:
-        """A worker for all handlers that were registered here; `plan` is as in `work`."""
+        """Return a worker for all handlers that were registered here; `plan` is as in `work`."""
         if self.path is None:
             raise ValueError("an in-memory queue lives in this object alone; a worker needs a file")
         handlers = self._handlers.values()
@@ -290,10 +306,9 @@ class Queue(_native.Queue[T]):
         )
 
     def close(self) -> None:
-        """End this object's use of the file, and that of the queues its handlers have for themselves.
+        """Close this object, and the queues that were opened for its handlers.
 
-        A worker lease or a lock that cannot be given back, because nothing can be written, is logged and not renewed
-        any more.
+        If a worker lease or a lock cannot be released, because writing fails, that is logged; it is no longer renewed.
         """
         for handler in self._handlers.values():
             if handler.queue is not self:
@@ -308,13 +323,16 @@ class Queue(_native.Queue[T]):
         concurrency: int = 1,
         retry_failed: bool = False,
     ) -> bool:
-        """Start a detached process that drains this queue, unless a worker is alive or on its way; say whether.
+        """Start a detached worker unless one is running or starting. Return whether one was started.
 
-        `handler` names a function, `"package.module:function"`, importable there as it is here, and so must be the
-        queue's type, if it has one; a registered handler may be given itself. The process has a session of its own,
-        this object's settings, writes to `<file>.worker.log`, and leaves when nothing is due within `linger` seconds.
-        Call it after enqueueing, or give `spawn=` to `enqueue`: a worker that is alive when you ask has yet to look for
-        the last time.
+        - `handler`: a registered handler, or the name of a function, `"package.module:function"`. The worker must be
+          able to import it, and the queue's type if it has one.
+        - `linger`: the worker ends when nothing becomes due within this time.
+        - `concurrency`, `retry_failed`: as in `drain`.
+
+        The worker is a process with its own session and with this object's settings. It writes to `<file>.worker.log`.
+        Call this after enqueueing, or give `spawn=` to `enqueue`: a running worker checks for new items once more
+        before it ends.
         """
         return spawn.spawn(self, handler, linger=linger, concurrency=concurrency, retry_failed=retry_failed)
 
@@ -364,7 +382,7 @@ class Queue(_native.Queue[T]):
             self._loops.discard(loop)
 
     def coverage_note(self) -> str | None:
-        """Say how many items are still to come, for the foot of a query's answer; None when nothing is pending."""
+        """Return a sentence with the number of pending items, to show below search results; None if there are none."""
         count = self.pending()
         if count == 0:
             return None
@@ -390,7 +408,7 @@ class Queue(_native.Queue[T]):
 
 
 def new_key(prefix: str) -> str:
-    """Make a readable key that nobody else has made: `discord_1f0c…`."""
+    """Return a new unique key that people can read: `discord_1f0c…`."""
     if not prefix or not isinstance(prefix, str):
         raise ValueError("new_key takes a prefix, such as the channel a message came from")
     return f"{prefix}_{secrets.token_hex(8)}"

@@ -36,10 +36,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 THREADS = 32
-"""Verbs of one queue that may be under way at once, but for waits."""
+"""How many verbs of one queue may run at once, not counting waits."""
 
 LOOKS = 4
-"""Waits of one queue that may look at the file at once, when it is their turn."""
+"""How many waits of one queue may read the file at once, when it is their turn."""
 
 
 def verb(
@@ -57,7 +57,7 @@ def verb(
 def ending(
     method: Callable[Concatenate[Queue[Any], _native.Item[Any], P], T],
 ) -> Callable[Concatenate[Calls[Any], AsyncItem[Any] | _native.Item[Any], P], Coroutine[Any, Any, T]]:
-    """The same for a verb that ends a claim or makes it last: when it is cancelled it is carried out all the same."""
+    """Do the same for a verb that ends or extends a claim: it is completed even if the task is cancelled."""
 
     @functools.wraps(method)
     async def awaited(
@@ -159,7 +159,7 @@ class Calls(Generic[C]):
         return self._shared_waits
 
     def _begin_in_child(self) -> None:
-        """A forked child has none of its parent's threads."""
+        """Begin anew in a forked child, which has none of its parent's threads."""
         if self._process != os.getpid():
             self._begin()
 
@@ -228,7 +228,7 @@ def release_all(queue: Queue[Any], items: list[_native.Item[Any]]) -> None:
 
 
 def resolved(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """The file that a path leads to now. What leads to none is left to the opening, which says why."""
+    """Return the file that a path leads to now. A path that leads to none is unchanged; opening it raises."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not text or text == ":memory:" or text[:5].lower() == "file:" or not os.path.isdir(os.path.dirname(text) or "."):
         return path

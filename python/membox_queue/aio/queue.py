@@ -1,4 +1,7 @@
-"""AsyncQueue: the verbs of `Queue`, each awaited, in threads of their own."""
+"""AsyncQueue: the verbs of `Queue`, each awaited; SQLite runs in threads.
+
+Above 400 lines because type checkers need the overloads of its verbs in one class.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +55,8 @@ T = TypeVar("T")
 class AsyncQueue(Calls[C], Generic[C]):
     """A `Queue` for asyncio: the same arguments, the same verbs, each awaited.
 
-    Nothing touches the file before the first await. The event loop is never blocked by SQLite, and no signal handler is
-    installed. Cancelling a wait or a loop gives its items back before `CancelledError` leaves.
+    The file is opened at the first await. SQLite never blocks the event loop, and no signal handler is installed.
+    Cancelling a wait or a loop releases its items before `CancelledError` is raised.
     """
 
     @overload
@@ -79,7 +82,7 @@ class AsyncQueue(Calls[C], Generic[C]):
     ) -> None:
         type = type_of_class(self.__class__) if type is None else type
         self._shape = shape_of(type)
-        # As a queue does: where the program goes before the first await does not matter.
+        # As `Queue` does: the working directory may change before the first await.
         self._path = path = resolved(path)
         self._options = options
         self.name = name
@@ -108,7 +111,7 @@ class AsyncQueue(Calls[C], Generic[C]):
         return dict(self._options)
 
     async def is_paused(self) -> bool:
-        """Whether the queue is paused, asked of the file."""
+        """Return whether the queue is paused, read from the file."""
         return bool(await self._call(getattr, "paused"))
 
     mark_failed = ending(Queue.mark_failed)
@@ -151,12 +154,12 @@ class AsyncQueue(Calls[C], Generic[C]):
     async def enqueue(self, content: C, **options: Unpack[EnqueueOptions]) -> int:
         """Add one item and return its id; the options are those of `Queue.enqueue`.
 
-        `connection` may also be an AsyncConnection or AsyncSession of SQLAlchemy.
+        `connection` may be an AsyncConnection or AsyncSession of SQLAlchemy, too.
         """
         run_sync = getattr(options.get("connection"), "run_sync", None)
         if run_sync is None:
             return await self._put(1, Queue.enqueue, content, **options)
-        # Theirs waits for its driver where it was made; there is nothing of ours to wait for.
+        # SQLAlchemy runs this where its driver waits; no thread of ours is involved.
         enqueue = (await self._opened()).enqueue
         return int(await run_sync(lambda own: enqueue(content, **{**options, "connection": own})))
 
@@ -166,14 +169,14 @@ class AsyncQueue(Calls[C], Generic[C]):
         """Add all items or none, in one transaction; return their ids."""
         if not wait:
             return await self._call(Queue.enqueue_many, items, spawn=spawn)
-        # Those that are no iterable of contents are refused as they are.
+        # Values that are not an iterable of contents are refused by `enqueue_many` itself.
         given: Any = (
             items if isinstance(items, str | bytes | bytearray | dict) else await self._run_in_thread(list, items)
         )
         return await self._put(len(given), Queue.enqueue_many, given, wait=wait, spawn=spawn)
 
     async def get(self, id: int | None = None, *, key: str | None = None) -> _native.Item[C] | None:
-        """One item of this queue, by its id or its key."""
+        """Return one item of this queue, by its id or its key."""
         return await self._call(Queue.get, id, key=key)
 
     async def items(
@@ -186,13 +189,13 @@ class AsyncQueue(Calls[C], Generic[C]):
         after: int | None = None,
         newest_first: bool = False,
     ) -> list[_native.Item[C]]:
-        """A page of items in the order of their ids."""
+        """Return a page of items in the order of their ids."""
         return await self._call(
             Queue.items, status, project=project, group=group, limit=limit, after=after, newest_first=newest_first
         )
 
     async def failures(self, limit: int = 5) -> list[_native.Item[C]]:
-        """The latest failed items, newest first."""
+        """Return the latest failed items, newest first."""
         return await self._call(Queue.failures, limit)
 
     async def enqueue_file(self, path: str | os.PathLike[str], **options: Unpack[EnqueueOptions]) -> int:
@@ -204,13 +207,13 @@ class AsyncQueue(Calls[C], Generic[C]):
         await self._call(Queue.configure, **settings)
 
     async def mark_done_many(self, items: Iterable[AsyncItem[Any] | _native.Item[Any]]) -> int:
-        """Mark claimed items done in one transaction; say how many took effect."""
+        """Mark claimed items done in one transaction. Return how many took effect."""
         return await self._call(Queue.mark_done_many, [plain(item) for item in items])
 
     async def claim(
         self, *, wait: Seconds = 0.0, lease: Seconds | None = None, group: str | None = None, worker: str | None = None
     ) -> AsyncItem[C] | None:
-        """Take the next item; None when nothing is due. With `wait`, waits up to that long for one."""
+        """Claim the next item; None if nothing is due. With `wait`, wait up to that long for one."""
         items = await self._claim(1, "queue", wait, lease, group, worker)
         return items[0] if items else None
 
@@ -223,7 +226,7 @@ class AsyncQueue(Calls[C], Generic[C]):
         group: str | None = None,
         worker: str | None = None,
     ) -> list[AsyncItem[C]]:
-        """Take up to `limit` items in one transaction."""
+        """Claim up to `limit` items in one transaction."""
         return await self._claim(limit, "queue", wait, lease, group, worker)
 
     async def claim_group(
@@ -235,11 +238,11 @@ class AsyncQueue(Calls[C], Generic[C]):
         lease: Seconds | None = None,
         worker: str | None = None,
     ) -> list[AsyncItem[C]]:
-        """Take everything pending, or the first `limit`, of one group of which nothing is in work, in order."""
+        """Claim all pending items, or the first `limit`, of one group that has no item in progress, in order."""
         return await self._claim(limit, "group", wait, lease, group, worker)
 
     def lock(self, name: str, *, ttl: Seconds = 30.0, wait: Seconds = 0.0) -> AsyncLock:
-        """A lock of the whole file by its name: `async with queue.lock("nightly"): …`."""
+        """Return a named lock of the file: `async with queue.lock("nightly"): …`."""
         return AsyncLock(self, name, ttl, wait)
 
     async def wait(self, id: int, timeout: Seconds | None = None) -> _native.Item[C]:
@@ -259,12 +262,12 @@ class AsyncQueue(Calls[C], Generic[C]):
                 raise TimeoutError(f"item {id} has not ended within {limit:g} s")
 
     def __aiter__(self) -> ItemIterator[C]:
-        """Claim for ever; each item is renewed until `async with item:` ends it, and given back if nothing did."""
+        """Claim for ever. Each item is renewed until `async with item:` ends it, and released if nothing did."""
         return ItemIterator(self)
 
     @property
     def type(self) -> Any:
-        """The type of the content; None if there is none."""
+        """The type of the content; None if the queue has no type."""
         return None if self._shape is None else self._shape.type
 
     @overload
@@ -278,7 +281,7 @@ class AsyncQueue(Calls[C], Generic[C]):
     @overload
     def handler(self, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> AsyncRegister: ...
     def handler(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> Any:
-        """Make a typed function, to be awaited or not, the handler of this queue; see `Queue.handler`.
+        """Make a typed function, plain or a coroutine function, the handler of this queue; see `Queue.handler`.
 
         Its `enqueue` is awaited. A coroutine function may ask for the item with a first argument annotated `AsyncItem`.
         """
@@ -314,8 +317,8 @@ class AsyncQueue(Calls[C], Generic[C]):
     ) -> Coroutine[Any, Any, DrainReport]:
         """Claim and handle until nothing is due; the arguments are those of `Queue.drain`.
 
-        A coroutine function is awaited in the event loop, `concurrency` at a time, each call in a task of its own; a
-        plain one runs in a thread. Both see the context variables of whoever called `drain`.
+        A coroutine function is awaited in the event loop, `concurrency` at a time, each call in a task of its own. A
+        plain function runs in a thread. Both see the context variables of the caller of `drain`.
         """
         plan = {"exclusive": True, **plan}
         return self._loop(handler, planned("drain", DrainOptions, plan, batch=batch), self._stops)
@@ -335,18 +338,18 @@ class AsyncQueue(Calls[C], Generic[C]):
         return self._loop(handler, planned("work", WorkOptions, plan, batch=batch, stays=True), self._stops)
 
     def stop(self) -> None:
-        """End the loops that run on this object: nothing more is claimed, what runs has the grace to end.
+        """Stop the loops that run on this object: they claim no more, and running handlers have the grace period.
 
-        Also one whose task has not had its first turn yet.
+        That includes a loop whose task has not started yet.
         """
         self._stops += 1
         for loop in tuple(self._loops):
             loop.stop()
 
     async def close(self) -> None:
-        """End this object's use of the file. Closing twice is closing once.
+        """Close this object. Closing it twice is allowed.
 
-        Loops that still run on it end at once, as after `stop()` without a grace; what they hold is given back first.
+        Loops that still run on it end at once, without a grace period, after their items are released.
         """
         if self._is_closed:
             return
@@ -365,7 +368,7 @@ class AsyncQueue(Calls[C], Generic[C]):
                 asyncio.get_running_loop().run_in_executor(self._threads, self._queue.close)
             )
         if self._shared_waits is not None:
-            # Nothing of the file stays open for waits that are over.
+            # The watcher closes its descriptors of the file.
             await result_despite_cancellation(
                 asyncio.get_running_loop().run_in_executor(self._threads, self._shared_waits.watcher.let_go)
             )
@@ -393,7 +396,7 @@ class AsyncQueue(Calls[C], Generic[C]):
         return f"<AsyncQueue {self.name!r} in {os.fspath(self._path)!r}{state}>"
 
     async def _loop(self, handler: Any, plan: Plan, stops: int) -> DrainReport:
-        """Run a loop; `stops` is how often the queue had been stopped when it was asked for."""
+        """Run a loop; `stops` is how often the queue had been stopped when the loop was requested."""
         if handler is None and self.name not in self._handlers:
             raise TypeError(f"the queue {self.name!r} has no handler; give one, or register it with @queue.handler")
         handler = self._handlers[self.name] if handler is None else handler

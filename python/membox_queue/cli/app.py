@@ -1,4 +1,4 @@
-"""Which commands there are."""
+"""The commands of `membox-queue`."""
 
 from typing import Annotated, Any
 
@@ -10,7 +10,7 @@ from membox_queue.cli.usage import errors_in_one_line
 
 
 class Commands(TyperGroup):
-    """All commands; none of them shows a traceback for a mistake."""
+    """All commands; none of them shows a traceback for a wrong input."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was given."""
@@ -34,13 +34,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
-    epilog="""Options follow the command; --db and --queue say which queue (MEMBOX_QUEUE_DB sets the file for all).
+    epilog="""Options follow the command; --db and --queue choose the queue (MEMBOX_QUEUE_DB sets the default file).
     Exit codes: 0 done, 1 not possible or not healthy, 2 wrong usage, 3 items failed, 130 interrupted.""",
 )
 
 
 def version(asked: bool) -> None:
-    """Say which version this is, and leave."""
+    """Show the version and exit."""
     if asked:
         from membox_queue.wire.health import versions
 
@@ -50,7 +50,9 @@ def version(asked: bool) -> None:
 
 @app.callback()
 def main(
-    _version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Say which.")] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     """A durable work queue inside an SQLite file."""
 

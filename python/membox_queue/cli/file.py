@@ -1,4 +1,4 @@
-"""compact, backup, doctor and demo: what is about the file, not about items."""
+"""compact, backup, doctor and demo: commands about the file, not about items."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from membox_queue.wire.health import examine, verdict
 
 
 def compact(db: Db = DEFAULT_DB) -> None:
-    """Rewrite the file without the space that removed rows left."""
+    """Rewrite the file to free the space of removed rows."""
     with existing(db, DEFAULT_NAME) as opened:
         before = db.stat().st_size
         opened.compact()
@@ -24,14 +24,14 @@ def backup(
     target: Annotated[Path, typer.Argument(metavar="FILE", help="The copy; it must not exist yet.")],
     db: Db = DEFAULT_DB,
 ) -> None:
-    """Copy the file as it is at this moment, while others go on writing."""
+    """Copy the file as it is now, while other processes write to it."""
     with existing(db, DEFAULT_NAME) as opened:
         opened.backup(target)
     typer.echo(f"{db} → {target}, {size(target.stat().st_size)}")
 
 
 def doctor(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
-    """Look for what is wrong, and say it in words; the exit code is 1 if something is."""
+    """Check the file and the queue, and explain what is wrong; the exit code is 1 if something is."""
     must_exist(db)
     findings = examine(db, lambda: existing(db, queue))
     summary = verdict(findings)
@@ -46,7 +46,7 @@ def doctor(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = Fa
 
 
 def demo(
-    keep: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the demo's file, to look at it.")] = None,
+    keep: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the file of the demo.")] = None,
 ) -> None:
     """Accept documents, kill the worker in the middle of one, and lose nothing: about eight seconds."""
     from membox_queue import demo

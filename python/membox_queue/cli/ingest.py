@@ -1,4 +1,4 @@
-"""ingest: accept documents now, handle them later, at once, or in a worker of their own."""
+"""ingest: accept documents now; handle them later, at once, or in a detached worker."""
 
 import json
 import sys
@@ -26,19 +26,23 @@ def ingest(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Text files; - is the standard input.")],
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
-    project: Annotated[str | None, typer.Option(help="Instead of the git repository's name.")] = None,
+    project: Annotated[str | None, typer.Option(help="The project; default: the name of the git repository.")] = None,
     priority: Annotated[int, typer.Option(help="Higher first.")] = 0,
-    delay: Annotated[float | None, typer.Option(parser=time_span, metavar="TIME", help="Not before: 30s, 5m.")] = None,
-    group: Annotated[str | None, typer.Option(help="One at a time, in order, within a group.")] = None,
-    key: Annotated[str | None, typer.Option(help="At most one unfinished item has a key.")] = None,
+    delay: Annotated[
+        float | None, typer.Option(parser=time_span, metavar="TIME", help="Wait this long before handling: 30s, 5m.")
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="Items of a group run one at a time, in order.")] = None,
+    key: Annotated[str | None, typer.Option(help="At most one unfinished item has this key.")] = None,
     kind: Annotated[str, typer.Option("--as", metavar="text|json|bytes", help="How to read the files.")] = "text",
-    sync: Annotated[str | None, typer.Option(metavar="HANDLER", help="Handle the queue here and now.")] = None,
-    spawn: Annotated[str | None, typer.Option(metavar="HANDLER", help="Start a worker unless one is alive.")] = None,
+    sync: Annotated[str | None, typer.Option(metavar="HANDLER", help="Handle the queue now, in this process.")] = None,
+    spawn: Annotated[
+        str | None, typer.Option(metavar="HANDLER", help="Start a detached worker unless one is running.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Accept documents; what is accepted is on disk. HANDLER is package.module:function."""
+    """Enqueue documents; they are on disk when the command returns. HANDLER is package.module:function."""
     if sync and spawn:
-        raise UsageError("--sync handles the queue here, --spawn in a process of its own; choose one")
+        raise UsageError("--sync handles the queue in this process, --spawn in a detached one; choose one")
     if key is not None and len(files) > 1:
         raise UsageError("one key is for one item; give one file, or no --key")
     find_handlers_here()
@@ -46,7 +50,7 @@ def ingest(
     if spawn:
         check_handler(spawn)
     options: dict[str, Any] = {"priority": priority, "delay": delay, "group": group, "key": key}
-    # All are read before the first is accepted: a file that cannot be read leaves nothing half done.
+    # All files are read before the first is enqueued, so one that cannot be read changes nothing.
     items = [NewItem(**read(file, kind, project), **options) for file in files]
     with Queue(db, queue) as opened:
         started = time.perf_counter()
@@ -63,7 +67,7 @@ def ingest(
 
 
 def read(file: str, kind: str, project: str | None) -> dict[str, Any]:
-    """A file as the arguments of an item."""
+    """Return a file as the arguments of an item."""
     if kind not in ("text", "json", "bytes"):
         raise typer.BadParameter(f"--as is text, json or bytes, not {kind!r}")
     named_project = {} if project is None else {"project": project}
@@ -84,7 +88,7 @@ def read(file: str, kind: str, project: str | None) -> dict[str, Any]:
 
 
 def parsed(content: bytes, kind: str, name: str) -> Any:
-    """The content of one file as what it is said to be."""
+    """Return the content of one file as text, JSON or bytes."""
     if kind == "bytes":
         return content
     try:
@@ -96,7 +100,7 @@ def parsed(content: bytes, kind: str, name: str) -> Any:
 
 
 def named(ids: list[int]) -> str:
-    """Which items: `item 7`, `3 items (7–9)`."""
+    """Return which items: `item 7`, `3 items (7–9)`."""
     if len(ids) == 1:
         return f"item {ids[0]}"
     together = ids == list(range(ids[0], ids[0] + len(ids)))
@@ -105,10 +109,10 @@ def named(ids: list[int]) -> str:
 
 
 def finish(queue: Queue, handler: Any, ids: list[int], as_json: bool) -> None:
-    """Handle what is due, and say what became of the items."""
-    # What a handler raises is told at the end, item by item.
+    """Handle what is due, and print how the items ended."""
+    # What a handler raises is printed at the end, item by item.
     if loop(queue, handler, stays=False, progress=not as_json, on_error=lambda *_: None).refused:
-        # Another worker is at it: it has yet to look for the last time.
+        # Another worker is running, and checks for new items once more before it ends.
         for id in ids:
             queue.wait(id)
     items = [item for id in ids if (item := queue.get(id))]

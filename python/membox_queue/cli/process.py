@@ -1,6 +1,6 @@
-"""process: the worker, with a bar when somebody looks and a log when nobody does.
+"""process: the worker, with a bar on a terminal and a log elsewhere.
 
-Workers are spawned as it, so it needs nothing but the standard library; rich, for the bar, is used where it is there.
+Spawned workers run it, so it needs only the standard library; rich, for the bar, is used if it is installed.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from membox_queue.queue import Queue
 from membox_queue.workers.names import load_handler, queue_of
 from membox_queue.workers.spawn import announced, settings_from
 
-SUMMARY = "Handle what is due, then leave; with --watch, stay and wait for more."
+SUMMARY = "Handle what is due, then exit; with --watch, wait for more."
 
 
 def main(arguments: Sequence[str], program: str) -> int:
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str], program: str) -> int:
         except KeyboardInterrupt:
             return INTERRUPTED
         except BrokenPipeError:
-            # What was written for a reader that has left must not be tried again when Python ends.
+            # The reader is gone; Python must not flush to it again when it exits.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
     return code
@@ -50,15 +50,17 @@ def options(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(program, description=SUMMARY, allow_abbrev=False)
     add = parser.add_argument
     add("handler", metavar="HANDLER", help="A function, plain or async: package.module:function, or :queue.")
-    where = f"The SQLite file; else {DB_VARIABLE}, else memory.db."
+    where = f"The SQLite file; default: {DB_VARIABLE}, else memory.db."
     add("--db", type=Path, default=os.environ.get(DB_VARIABLE) or None, metavar="FILE", help=where)
-    add("--queue", metavar="NAME", help="The queue's name.")
-    add("--concurrency", type=one_or_more, default=1, metavar="N", help="How many items are handled at once.")
-    add("--retry-failed", action="store_true", help="Bring failed items back first.")
-    add("--watch", action="store_true", help="Stay until stopped.")
-    add("--limit", type=one_or_more, metavar="N", help="Leave after so many items.")
-    add("--linger", type=seconds, default=0.0, metavar="TIME", help="Stay while something falls due within it.")
-    add("--json", action="store_true", help="Write JSON, and nothing else.")
+    add("--queue", metavar="NAME", help="The name of the queue.")
+    add("--concurrency", type=one_or_more, default=1, metavar="N", help="How many items to handle at once.")
+    add("--retry-failed", action="store_true", help="First return failed items to pending.")
+    add("--watch", action="store_true", help="Run until stopped.")
+    add("--limit", type=one_or_more, metavar="N", help="Exit after this number of items.")
+    add(
+        "--linger", type=seconds, default=0.0, metavar="TIME", help="Wait while something becomes due within this time."
+    )
+    add("--json", action="store_true", help="Write only JSON.")
     # What `Queue.spawn_worker` hands over: the options of the queue as JSON, and what the worker was announced as.
     add("--settings", type=json.loads, default={}, help=argparse.SUPPRESS)
     add("--announced", help=argparse.SUPPRESS)
@@ -73,8 +75,8 @@ def one_or_more(typed: str) -> int:
 
 
 def process(given: argparse.Namespace) -> int:
-    """Run the loop, tell what it did, and return the exit code."""
-    # A log is to tell what failed and why; beside a live bar, which tells that itself, it would be noise.
+    """Run the loop, print what it did, and return the exit code."""
+    # A log says what failed and why. The live bar shows that itself, so there only warnings are logged.
     level = logging.WARNING if sys.stderr.isatty() else logging.INFO
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=level, stream=PresentStderr())
     with contextlib.ExitStack() as resources:
@@ -96,7 +98,7 @@ def run(handler: Callable[[Any], Any], given: argparse.Namespace) -> DrainReport
     """Open the queue that the handler serves, and run the loop that was asked for."""
     file, name, known = queue_of(handler, given.db, given.queue)
     settings = {**known, **settings_from(given.settings)}
-    # A worker that stays may well be there before the first document.
+    # A worker that runs until stopped may start before the first item is enqueued.
     with Queue(file, name, **settings) if given.watch else existing(Path(file), name, **settings) as queue:
         plan: dict[str, Any] = {"concurrency": given.concurrency, "limit": given.limit, "progress": True}
         if given.watch and given.retry_failed:
@@ -107,28 +109,28 @@ def run(handler: Callable[[Any], Any], given: argparse.Namespace) -> DrainReport
 
 
 class PresentStderr(io.TextIOBase):
-    """Whatever stderr is when something is written: a live bar puts itself in its place."""
+    """The stderr of the moment of writing: a live bar replaces sys.stderr."""
 
     def write(self, text: str) -> int:
         """Write to it."""
         return sys.stderr.write(text)
 
     def flush(self) -> None:
-        """Let it go out."""
+        """Flush it."""
         sys.stderr.flush()
 
 
 def in_words(report: DrainReport) -> str:
-    """What a loop did, in a line."""
+    """Return what a loop did, in one line."""
     if report.refused:
-        return "another worker is at it"
+        return "another worker is running"
     words = f"{report.done} done · {report.failed} failed · {report.postponed} postponed · {report.retried} retried"
-    rare = {"given back": report.released, "cancelled": report.cancelled, "lost": report.lost}
+    rare = {"released": report.released, "cancelled": report.cancelled, "lost": report.lost}
     return " · ".join([words, *(f"{number} {what}" for what, number in rare.items() if number)])
 
 
 def loaded(handler: str) -> Callable[[Any], Any]:
-    """Import a handler; what its module raises is told with its place, not with our frames."""
+    """Import a handler; an error in its module is reported with its file and line."""
     try:
         return load_handler(handler)
     except ValueError:

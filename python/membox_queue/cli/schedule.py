@@ -1,4 +1,4 @@
-"""schedule: what is enqueued again and again."""
+"""schedule: items that are enqueued repeatedly."""
 
 import json
 from typing import Annotated
@@ -14,14 +14,16 @@ from membox_queue.terminal_text import duration
 from membox_queue.wire import item as wire
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="List, add and remove what is enqueued again and again."
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="List, add and remove schedules, which enqueue an item repeatedly.",
 )
-Called = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.")]
+Called = Annotated[str, typer.Argument(metavar="NAME", help="The name of the schedule.")]
 
 
 @app.command("list")
 def list_schedules(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
-    """All schedules of the queue."""
+    """List the schedules of the queue."""
     with existing(db, queue) as opened:
         found = opened.schedules()
     if as_json:
@@ -40,7 +42,7 @@ def list_schedules(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJ
     if rows:
         screen.show(screen.table(["name", "when", "next", "last", "*content"], rows))
     else:
-        screen.hint("nothing is scheduled")
+        screen.hint("no schedules")
 
 
 @app.command()
@@ -53,13 +55,13 @@ def add(
     every: Annotated[float | None, typer.Option(parser=time_span, metavar="TIME", help="30s, 5m, 2h.")] = None,
     tz: Annotated[str, typer.Option(help="The time zone of --cron.")] = "UTC",
     priority: Annotated[int, typer.Option(help="Higher first.")] = 0,
-    group: Annotated[str | None, typer.Option(help="The items' group.")] = None,
-    key: Annotated[str | None, typer.Option(help="Not while the last one is unfinished.")] = None,
+    group: Annotated[str | None, typer.Option(help="The group of the items.")] = None,
+    key: Annotated[str | None, typer.Option(help="Skip a tick while the last item is unfinished.")] = None,
     kind: Annotated[str, typer.Option("--as", metavar="text|json", help="How to read the content.")] = "text",
 ) -> None:
-    """Enqueue something again and again; a schedule of that name is replaced."""
+    """Enqueue an item repeatedly; a schedule of that name is replaced."""
     if (cron is None) == (every is None):
-        raise UsageError("say when: either --cron '0 3 * * *' or --every 5m")
+        raise UsageError("give a time: either --cron '0 3 * * *' or --every 5m")
     if kind not in ("text", "json"):
         raise typer.BadParameter(f"--as is text or json, not {kind!r}")
     try:

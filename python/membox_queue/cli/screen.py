@@ -1,4 +1,4 @@
-"""What people see: tables without boxes, one line an item, and no markup in what others wrote.
+"""Output for people: tables without boxes, one line an item, and no markup in stored text.
 
 rich is imported when something is shown, so that a worker starts without it.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 IN_A_PIPE = 10_000
-"""Nobody looks at a pipe's width; long texts are cut by themselves."""
+"""The width in a pipe, where lines are not wrapped; long texts are cut separately."""
 LONGEST = 100
 """Characters of a long text in a line."""
 STYLES = {
@@ -100,7 +100,7 @@ def write_json(value: Any) -> None:
 
 
 def hint(words: str) -> None:
-    """Say something beside the answer, where it disturbs no pipe."""
+    """Write a hint to stderr, where it does not mix with the output."""
     console(stderr=True).print(text(words, "dim"))
 
 

@@ -1,4 +1,4 @@
-"""configure: the settings of a queue that are stored in its file, as people type them."""
+"""configure: the stored settings of a queue, as people type them."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable
@@ -16,12 +16,12 @@ from membox_queue.wire.settings import to_json
 
 
 def configure(
-    settings: Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUE", help="What to store.")] = None,
+    settings: Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUE", help="The settings to store.")] = None,
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
     as_json: AsJson = False,
 ) -> None:
-    """Show the settings of the queue, or store some for all processes; NAME= forgets one."""
+    """Show the settings of the queue, or store some for all processes; NAME= removes one."""
     changes = dict(read(setting) for setting in settings or ())
     with existing(db, queue) as opened:
         if changes:
@@ -34,11 +34,11 @@ def configure(
 
 
 def read(setting: str) -> tuple[str, Any]:
-    """One setting and its value, None if it is to be forgotten."""
+    """Return one setting and its value; None if it is to be removed."""
     name, mark, typed = setting.partition("=")
     name = name.strip().replace("-", "_")
     if not mark or name not in READERS:
-        raise UsageError(f"{setting!r} is no setting; write NAME=VALUE with one of {', '.join(READERS)}")
+        raise UsageError(f"{setting!r} is not a setting; write NAME=VALUE with one of {', '.join(READERS)}")
     try:
         return name, READERS[name](typed.strip()) if typed.strip() else None
     except (TypeError, ValueError, ArgumentTypeError) as error:
@@ -53,7 +53,7 @@ def flag(typed: str) -> bool:
 
 
 def rate(typed: str) -> Rate:
-    """So many in a time: `60/1m`."""
+    """Read a number per time: `60/1m`."""
     count, _, per = typed.partition("/")
     return Rate(int(count), per=seconds(per))
 

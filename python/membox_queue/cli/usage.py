@@ -24,7 +24,7 @@ def errors_in_one_line() -> Iterator[None]:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the program that started this one
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-        # A terminal that cannot show a character shows another; it is no reason to fail.
+        # A terminal that cannot show a character shows another instead of failing.
         getattr(getattr(sys, name), "reconfigure", lambda **_: None)(errors="replace")
     try:
         yield

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     OnError = Callable[[BaseException, _native.Item | None, str], Any]
 
 
+DEFAULT_GRACE = 30.0
+"""Seconds that running handlers have to finish after a stop."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """How a loop is run; see `Queue.drain` and `Queue.work`."""
@@ -28,7 +32,7 @@ class Plan:
     linger: Any = 0.0
     limit: int | None = None
     batch: Literal["group"] | None = None
-    grace: float | timedelta = 30.0
+    grace: float | timedelta = DEFAULT_GRACE
     max_runtime: Any = None
     middleware: Sequence[Middleware] = ()
     on_error: OnError | None = None

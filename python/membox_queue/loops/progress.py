@@ -25,7 +25,7 @@ logger = logging.getLogger("membox_queue")
 
 @dataclass(frozen=True, slots=True)
 class LoopEvent:
-    """Something that happened to an item in a loop.
+    """An event of one item in a loop.
 
     `kind` is claimed, done, failed, postponed, released, lost or cancelled.
     """
@@ -165,7 +165,7 @@ def ignoring_display_errors() -> Iterator[None]:
 
 def stopping_message(grace: float) -> str:
     """Return what a loop that was asked to stop tells the user."""
-    return f"stopping: what runs has {duration(grace)} to end; again to leave at once"
+    return f"Stopping; waiting up to {duration(grace)} for running items. Press Ctrl-C again to quit now."
 
 
 def title(item: _native.Item) -> str:

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 class DrainReport:
     """What a loop did.
 
-    `failed` items came to rest as failed, `postponed` ones went back for an automatic retry, `retried` ones were
-    brought back by `retry_failed` before the drain began, `released` ones were given back uncounted. `lost` ones had
-    been taken over by somebody else when their end was to be recorded, `cancelled` ones had been cancelled. `refused`
-    means that another live worker held the lease; everything else is zero then. `stopped` means that the loop was asked
-    to end before it was done.
+    - `done`: items whose handler returned.
+    - `failed`: items that ended as failed.
+    - `postponed`: items that went back to pending for an automatic retry.
+    - `retried`: failed items that `retry_failed` returned to pending before the drain began.
+    - `released`: items that were released without counting an attempt.
+    - `lost`: items that another worker had reclaimed before their end could be recorded.
+    - `cancelled`: items that were cancelled while their handler ran.
+    - `refused`: whether another live worker held the worker lease. Then all counts are zero.
+    - `stopped`: whether the loop was asked to stop before it was done.
     """
 
     done: int = 0

@@ -147,12 +147,12 @@ class Slot:
     def count_exit(self, items: list[_native.Item], exiting: BaseException) -> Requests[None]:
         """Count a handler's SystemExit against its item, as a lost claim is counted.
 
-        Otherwise an item whose handler always exits would come back for ever and end every worker.
+        Otherwise an item whose handler always exits would be retried for ever, and end every worker.
         """
         loop = self.loop
         loop.is_exiting = True
         loop.native.stop()
-        log(logging.WARNING, exiting, "the handler of item %d left the program", items[0].id)
+        log(logging.WARNING, exiting, "the handler of item %d exited the program", items[0].id)
         loop.notify_on_error(exiting, items[0], "handler")
         if loop.native.held_up_by_this_process:
             release_frames(exiting)

@@ -66,7 +66,7 @@ def run(loop: Loop, *, in_threads: bool = False) -> DrainReport:
                 try:
                     loop.close()
                 except Exception as failure:
-                    note(error, f"membox_queue could not give everything back: {failure}")
+                    note(error, f"membox_queue could not release everything: {failure}")
                 raise
         loop.close()
     return loop.report()

@@ -18,9 +18,9 @@ WIDTH = 60
 
 
 def assert_enqueued(queue: Queue, content: Any = ANYTHING, *, count: int | None = None, **fields: Any) -> list[Item]:
-    """Assert that an item waits or is being worked on, and return those that fit.
+    """Assert that an item is pending, processing or blocked, and return those that match.
 
-    `fields` are compared with what the item says: `project="p"`, `priority=5`, `group="coder"`, … `count` is exactly
+    `fields` are compared with the item's attributes: `project="p"`, `priority=5`, `group="coder"`, … `count` is exactly
     how many; None is one or more.
     """
     __tracebackhide__ = True
@@ -28,7 +28,7 @@ def assert_enqueued(queue: Queue, content: Any = ANYTHING, *, count: int | None 
 
 
 def assert_done(queue: Queue, content: Any = ANYTHING, *, count: int | None = None, **fields: Any) -> list[Item]:
-    """Assert that an item is done, and return those that fit; `result=` is one of the fields."""
+    """Assert that an item is done, and return those that match; `result=` is one of the fields."""
     __tracebackhide__ = True
     return expect(queue, "done", ("done",), content, count, fields)
 
@@ -41,7 +41,7 @@ def assert_failed(
     count: int | None = None,
     **fields: Any,
 ) -> list[Item]:
-    """Assert that an item came to rest as failed, and return those that fit.
+    """Assert that an item ended as failed, and return those that match.
 
     `error` is a part of its failure text, or a compiled pattern that is found in it.
     """
@@ -52,7 +52,7 @@ def assert_failed(
 
 
 def assert_empty(queue: Queue) -> None:
-    """Assert that nothing waits and nothing is being worked on; what is finished does not count."""
+    """Assert that no item is pending, processing or blocked; finished items do not count."""
     __tracebackhide__ = True
     left = [item for item in everything(queue) if item.status in UNFINISHED]
     if left:
@@ -78,7 +78,7 @@ class Containing:
 def expect(
     queue: Queue, state: str, statuses: tuple[str, ...], content: Any, count: int | None, fields: dict[str, Any]
 ) -> list[Item]:
-    """Find the items that fit, or say what is there instead."""
+    """Return the items that match, or raise an AssertionError that lists what is there instead."""
     __tracebackhide__ = True
     wanted = fields if content is ANYTHING else {"content": content, **fields}
     items = everything(queue)
@@ -94,12 +94,12 @@ def expect(
 
 
 def fits(item: Item, wanted: dict[str, Any]) -> bool:
-    """Whether an item says what is wanted; the wanted value compares, so that it may be more than a plain one."""
+    """Return whether an item matches. The wanted value does the comparing, so that it may define equality."""
     return all(bool(value == getattr(item, name)) for name, value in wanted.items())
 
 
 def check_names(queue: Queue, fields: dict[str, Any]) -> None:
-    """Refuse a field that no item has, which no item could fit."""
+    """Raise TypeError for a field that no item has."""
     from membox_queue import Item
 
     known = [name for name in vars(Item) if not name.startswith("_") and not callable(getattr(Item, name))]
@@ -109,7 +109,7 @@ def check_names(queue: Queue, fields: dict[str, Any]) -> None:
 
 
 def everything(queue: Queue) -> list[Item]:
-    """All items of a queue, page by page."""
+    """Return all items of a queue, read page by page."""
     items: list[Item] = []
     while page := queue.items(limit=1000, after=items[-1].id if items else None):
         items += page
@@ -117,7 +117,7 @@ def everything(queue: Queue) -> list[Item]:
 
 
 def listing(items: list[Item], fields: dict[str, Any]) -> str:
-    """What a failed assertion shows of the items: a line each, the fields that were asked for, their last error."""
+    """Return a line for each item, with the fields that were asked for and its last error."""
     lines = []
     for item in items[-LISTED:]:
         asked = [f"{name}={shortened(repr(getattr(item, name)))}" for name in fields if name != "error"]
@@ -132,6 +132,6 @@ def listing(items: list[Item], fields: dict[str, Any]) -> str:
 
 
 def shortened(text: str) -> str:
-    """One line, not too long."""
+    """Return the text in one line, cut to WIDTH."""
     text = " ".join(text.split())
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"

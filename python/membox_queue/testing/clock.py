@@ -13,7 +13,7 @@ EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class FakeClock:
-    """The clock of all queues of this process, stopped; it moves only when told, and whoever waits is woken then.
+    """The clock of all queues of this process, stopped. It moves only when told, and then wakes all waits.
 
     `with FakeClock() as clock:` does what the fixture does.
     """
@@ -28,7 +28,7 @@ class FakeClock:
         self._before = FakeClock.current
 
     def now(self) -> datetime:
-        """What the clock says, in UTC."""
+        """Return the time of the clock, in UTC."""
         return EPOCH + timedelta(milliseconds=self._ms)
 
     def advance(self, seconds: float | timedelta) -> None:

@@ -1,4 +1,4 @@
-"""DrainNow: handles everything in the queues of a test, moving the fake clock on to what falls due."""
+"""DrainNow: handles everything in the queues of a test, moving the fake clock forward to what becomes due."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JUMPS = 10_000
 
 
 class Rounds:
-    """The queues to drain next, over and over, until nothing is left; the clock moves on in between."""
+    """The queues to drain next, repeatedly, until nothing is left; the clock moves forward in between."""
 
     def __init__(self, queues: tuple[Queue, ...], to_the_end: bool, until: datetime | None) -> None:
         from membox_queue import DrainReport
@@ -52,7 +52,7 @@ class Rounds:
         )
 
     def add(self, report: DrainReport) -> None:
-        """Count in what one drain did."""
+        """Add the counts of one drain."""
         mine, its = dataclasses.astuple(self.report), dataclasses.astuple(report)
         self.report = type(report)(*(a or b if isinstance(a, bool) else a + b for a, b in zip(mine, its, strict=True)))
         handled = report.done + report.failed + report.postponed + report.released + report.lost + report.cancelled
@@ -63,9 +63,9 @@ class Rounds:
             self.is_over |= self.options["limit"] <= 0
 
     def jump(self) -> bool:
-        """Move the clock on to what falls due next. False if nothing waits for a time.
+        """Move the clock forward to what becomes due next. Return False if nothing waits for a time.
 
-        Ticks never end, so they alone keep nobody: they come on the way to something else.
+        The ticks of a schedule never end, so `drain_now` does not wait for them alone.
         """
         clock = FakeClock.current
         if clock is None or not self.to_the_end:
@@ -80,19 +80,19 @@ class Rounds:
         return True
 
     def due(self, clock: FakeClock, *, ticks: bool) -> datetime | None:
-        """When the next thing falls due, later than now; of a queue that is paused, nothing does."""
+        """Return when the next thing becomes due, later than now. Paused queues do not count."""
         moments = [queue._next_due(ticks=ticks) for queue in self.queues if not queue.paused]
         return min((moment for moment in moments if moment is not None and moment > clock.now()), default=None)
 
     def plan(self, raise_errors: bool, options: dict[str, Any]) -> dict[str, Any]:
-        """The options of each drain; a limit is one for all."""
+        """Return the options of each drain; `limit` is shared by all of them."""
         from membox_queue import DrainReport, GiveUp, RetryLater
 
-        told = options.get("on_error")
+        given = options.get("on_error")
 
         def on_error(error: BaseException, item: Item | None, phase: str) -> None:
-            if told is not None:
-                told(error, item, phase)
+            if given is not None:
+                given(error, item, phase)
             if raise_errors and phase == "handler" and not isinstance(error, RetryLater | GiveUp):
                 self.error = self.error or error
                 self.stop()
@@ -103,14 +103,14 @@ class Rounds:
         return self.options
 
     def outcome(self) -> DrainReport:
-        """What came of it all."""
+        """Return the sum of all reports, or raise the first error of a handler."""
         if self.error is not None:
             raise self.error
         return self.report
 
 
 class DrainNow:
-    """Handle everything there is in the queues of the test, and say what came of it."""
+    """Handle everything in the queues of the test, and return what was done."""
 
     def __init__(self, made: list[Queue]) -> None:
         self._made = made
@@ -126,11 +126,12 @@ class DrainNow:
     ) -> DrainReport:
         """Drain these queues, by default all that the fixtures of this test have opened.
 
-        With `fake_clock` in use, the clock is moved on to whatever waits for a time (delayed items, retries, slots of a
-        rate) until nothing waits any more; schedules tick on the way. `until` moves it to that moment instead, through
-        all that comes before, ticks too; `to_the_end=False` leaves it alone. Without it, only what is due now is
-        handled. With `raise_errors`, the first exception of the handler is recorded as ever and then raised. Other
-        options are those of `Queue.drain`; no worker lease is taken.
+        - `fake_clock` in use: the clock moves forward to everything that waits for a time (delayed items, retries,
+          slots of a rate) until nothing waits; schedules tick on the way. Without it, only what is due now is handled.
+        - `until`: move the clock to that moment instead, through all that comes before, including ticks.
+        - `to_the_end=False`: do not move the clock.
+        - `raise_errors`: record the first exception of the handler as usual, and then raise it.
+        - Other options are those of `Queue.drain`; no worker lease is taken.
         """
         __tracebackhide__ = True
         rounds = Rounds(queues or tuple(self._made), to_the_end, until)
@@ -149,7 +150,7 @@ class DrainNow:
         raise_errors: bool = False,
         **options: Any,
     ) -> DrainReport:
-        """Do the same in the running event loop, with a handler that is awaited or a plain one."""
+        """Do the same in the running event loop, with a coroutine function or a plain handler."""
         __tracebackhide__ = True
         from membox_queue import AsyncQueue
 

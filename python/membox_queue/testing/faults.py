@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Fault:
-    """Something that will go wrong: once from now on, or at every call inside its `with` block."""
+    """A failure that will happen: at the next call, or at every call inside its `with` block."""
 
     def __init__(self, kind: str, at: Verb | None, times: int | None) -> None:
         from membox_queue import _native
@@ -24,7 +24,7 @@ class Fault:
         self._number = self._arm(1 if times is None else times)
 
     def disarm(self) -> bool:
-        """Let it go wrong no more. False if it has gone off as often as it was to."""
+        """Cancel the failure. Return False if it has already happened as often as it was to."""
         return self._native.disarm_fault(self._number)
 
     def __enter__(self) -> Self:
@@ -39,17 +39,17 @@ class Fault:
 
 
 class Faults:
-    """What can go wrong in this process, on request.
+    """Failures of this process, on request.
 
-    Each may be told `at` which verbs: "enqueue", "claim" or "finish" (`mark_done`, `mark_failed`, `release` and the end
-    of a handler), None for any of them. It goes off once, `times` times, or inside `with` at every call.
+    `at` chooses the verbs: "enqueue", "claim" or "finish" (`mark_done`, `mark_failed`, `release` and the end of a
+    handler); None means any of them. A failure happens once, `times` times, or inside `with` at every call.
     """
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
 
     def busy(self, at: Verb | None = "claim", *, times: int | None = None) -> Fault:
-        """Others hold the file: `QueueBusyError`, and nothing is changed. Loops try again."""
+        """Another writer holds the file: `QueueBusyError`, and nothing is changed. Loops try again."""
         return self._add("busy", at, times)
 
     def disk_full(self, at: Verb | None = None, *, times: int | None = None) -> Fault:
@@ -59,7 +59,7 @@ class Faults:
     def crash_before(self, at: Verb | None = "finish", *, times: int | None = None) -> Fault:
         """The process dies before the change is committed: `SimulatedCrash`, which nothing catches as an Exception.
 
-        Whatever was claimed stays claimed until its lease ends, as after a real death.
+        Claimed items stay claimed until their leases expire, as after a real death.
         """
         return self._add("crash_before", at, times)
 
@@ -68,7 +68,7 @@ class Faults:
         return self._add("crash_after", at, times)
 
     def disarm(self) -> None:
-        """Let nothing go wrong any more."""
+        """Cancel all failures."""
         for fault in self._faults:
             fault.disarm()
 

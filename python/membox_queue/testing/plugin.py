@@ -27,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class MakeQueue(Protocol):
-    """What `make_queue` is."""
+    """The type of the `make_queue` fixture."""
 
     def __call__(self, name: str = "ingest", *, path: str | os.PathLike[str] | None = None, **options: Any) -> Queue:
         """Open a queue in the test's own temporary file, or in `path`; it is closed when the test ends."""
@@ -60,12 +60,12 @@ def queues_made() -> Generator[list[Queue]]:
 
 @pytest.fixture
 def make_queue(_membox_queues_made: list[Queue], tmp_path: Path) -> MakeQueue:
-    """Open queues: `make_queue("name", **options)`, all in one temporary file unless `path` says otherwise."""
+    """Open queues: `make_queue("name", **options)`, all in one temporary file by default, or in `path`."""
 
     def make(name: str = "ingest", *, path: str | os.PathLike[str] | None = None, **options: Any) -> Queue:
         from membox_queue import Queue
 
-        # No test waits for a power cut.
+        # A test does not survive a power cut, so it need not wait for the disk.
         options.setdefault("durability", "normal")
         queue = Queue(tmp_path / "membox_queue.db" if path is None else path, name, **options)
         _membox_queues_made.append(queue)
@@ -82,7 +82,7 @@ def membox_queue(make_queue: MakeQueue) -> Queue:
 
 @pytest.fixture
 def drain_now(_membox_queues_made: list[Queue]) -> DrainNow:
-    """Handle everything there is in the queues of this test: `drain_now(handler)` gives a `DrainReport`."""
+    """Handle everything in the queues of this test: `drain_now(handler)` returns a `DrainReport`."""
     return DrainNow(_membox_queues_made)
 
 

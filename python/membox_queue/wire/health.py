@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from membox_queue.queue import Queue
 
 LONG_LOG = 64 << 20
-"""A log longer than this is not being folded back."""
+"""A WAL longer than this is not being checkpointed."""
 LITTLE_SPACE = 200 << 20
 LONG_WAIT = 60.0
-"""Seconds after which somebody should have looked at what waits."""
+"""Seconds after which a pending item should have been claimed."""
 LOCK_PATIENCE = 2.0
-"""Seconds for which an honest writer may hold the lock."""
+"""Seconds for which a writer may hold the lock."""
 RESET_BUG = ((3, 7, 0), (3, 51, 3))
-"""From the first to before the second, SQLite can damage a file when its log starts anew."""
+"""From the first to before the second, SQLite can damage a file when its WAL restarts."""
 
 
 @dataclass
 class Finding:
-    """One thing that was looked at: `ok`, a `note` worth knowing, or `bad`."""
+    """The result of one check: `ok`, a `note`, or `bad`."""
 
     about: str
     level: str
@@ -51,41 +51,39 @@ def examine(db: Path, open_queue: Callable[[], Queue]) -> list[Finding]:
 
 
 def of_file(queue: Queue, db: Path, seen: dict[str, Any]) -> Iterator[Finding]:
-    """The file: soundness, size, log, locks, disk."""
+    """Check the file: integrity, size, WAL, locks, disk."""
     faults = seen["faults"]
     if faults:
         yield Finding("integrity", "bad", f"{number(len(faults), 'fault')}: {faults[0]}; restore a backup")
     else:
         yield Finding("integrity", "ok", "no faults found")
     if mended := seen["mended"]:
-        words = (
-            f"{', '.join(mended[:3])}{', …' if len(mended) > 3 else ''}: missing or altered, and made anew by opening"
-        )
+        listed = f"{', '.join(mended[:3])}{', …' if len(mended) > 3 else ''}"
+        words = f"{listed}: missing or altered; opening the file repaired them"
         yield Finding("schema", "note", words)
     spare = f", {size(seen['free_bytes'])} of it free" if seen["free_bytes"] else ""
     yield Finding("file", "ok", f"{size(seen['file_bytes'])}{spare}, schema {seen['schema_version']}")
     log = size(seen["wal_bytes"])
     if seen["wal_bytes"] > LONG_LOG:
-        words = f"{log}: a reader that never ends keeps it from being folded back; close it, then: membox-queue compact"
+        words = f"{log}: a long-running reader keeps the WAL from being truncated; close it, then: membox-queue compact"
         yield Finding("log", "note", words)
     else:
         yield Finding("log", "ok", log)
     if not seen["own_locks"]:
-        words = "this file system has no locks of open files: do not use sqlite3 on it in the process of a queue"
+        words = "this file system has no OFD locks: do not use sqlite3 on this file in a process that has a queue open"
         yield Finding("locks", "bad", words)
-    elif writer := stubborn(queue):
-        words = (
-            f"{writer} has had the write lock for {duration(LOCK_PATIENCE)}, so nobody can write; end its transaction"
-        )
+    elif writer := blocking_writer(queue):
+        held = f"{writer} has held the write lock for {duration(LOCK_PATIENCE)}"
+        words = f"{held}, so no other process can write; end its transaction"
         yield Finding("locks", "bad", words)
     else:
-        yield Finding("locks", "ok", "belong to the open file; nobody blocks the file")
+        yield Finding("locks", "ok", "belong to the open file; no process blocks it")
     free = shutil.disk_usage(db.resolve().parent).free
     yield Finding("disk", "note" if free < LITTLE_SPACE else "ok", f"{size(free)} free")
 
 
-def stubborn(queue: Queue) -> str | None:
-    """Who holds the write lock, and goes on holding it."""
+def blocking_writer(queue: Queue) -> str | None:
+    """Return who holds the write lock for longer than LOCK_PATIENCE; None if it is free before."""
     deadline = time.monotonic() + LOCK_PATIENCE
     while writer := queue.check(thorough=False)["writer"]:
         if time.monotonic() >= deadline:
@@ -95,26 +93,25 @@ def stubborn(queue: Queue) -> str | None:
 
 
 def of_queue(queue: Queue, seen: dict[str, Any]) -> Iterator[Finding]:
-    """The queue: what is stuck, what nothing sees, what stays, what waits, what failed."""
+    """Check the queue: stuck items, unknown statuses, items that retention keeps, pending and failed items."""
     stats, stuck = queue.stats(), seen["stuck"]
     counts = stats["counts"]
     if stuck:
-        gone = f"{some(stuck)} in the hands of workers that are gone"
-        words = f"{gone}; the next one takes them back: membox-queue process HANDLER"
+        words = f"{some(stuck)} held by dead workers; the next claim reclaims them: membox-queue process HANDLER"
         yield Finding("stuck", "bad", words)
     else:
         yield Finding("stuck", "ok", "nothing")
     if unknown := seen["unknown_status"]:
-        words = f"{some(unknown)} with a status that is none, so nothing sees them; set it to pending, or delete them"
+        words = f"{some(unknown)} with an unknown status, which no verb finds; set it to pending, or delete them"
         yield Finding("status", "bad", words)
     for table, ids in seen["kept_by_foreign_keys"].items():
         yield Finding(
-            "kept", "note", f"{some(ids)} that retention passes over: rows of the table {table} refer to them"
+            "kept", "note", f"{some(ids)} that retention cannot remove: rows of the table {table} refer to them"
         )
     age = stats["oldest_pending_age"]
     waiting = number(counts["pending"], "item") + (f", the oldest for {duration(age)}" if age is not None else "")
     if stats["paused"]:
-        yield Finding("waiting", "note", f"{waiting}; the queue is paused, until: membox-queue resume")
+        yield Finding("waiting", "note", f"{waiting}; the queue is paused; resume it: membox-queue resume")
     elif age is not None and age > LONG_WAIT and not stats["worker_is_alive"] and not counts["processing"]:
         yield Finding("waiting", "note", f"{waiting}, and no worker; start one: membox-queue process HANDLER")
     else:
@@ -125,7 +122,7 @@ def of_queue(queue: Queue, seen: dict[str, Any]) -> Iterator[Finding]:
 
 
 def some(ids: list[int]) -> str:
-    """How many items, and which, the first few."""
+    """Return how many items, and the first few ids."""
     return f"{number(len(ids), 'item')} ({', '.join(map(str, ids[:5]))}{', …' if len(ids) > 5 else ''})"
 
 
@@ -135,7 +132,7 @@ def versions() -> tuple[str, str]:
 
 
 def of_versions() -> Iterator[Finding]:
-    """What runs here."""
+    """Report the versions of the package, Python and both copies of SQLite."""
     version, sqlite_version = versions()
     ours = f"membox_queue {version} with SQLite {sqlite_version}, Python {platform.python_version()}"
     yield Finding("versions", "ok", ours)
@@ -150,7 +147,7 @@ def of_versions() -> Iterator[Finding]:
 
 
 def verdict(findings: list[Finding]) -> dict[str, Any]:
-    """What all of it comes to."""
+    """Return the verdict over all findings."""
     bad = [finding.about for finding in findings if finding.level == "bad"]
     notes = [finding.about for finding in findings if finding.level == "note"]
     if bad:

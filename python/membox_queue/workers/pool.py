@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 class Worker:
     """Serves several queues of one file with one pool.
 
-    `handlers` gives each queue its handler; queues that are not named are left alone. `concurrency` items are handled
-    at once, whichever queue they come from. `options` are those of `Queue`, by queue; what `configure` has stored
-    holds anyway. Other arguments are those of `Queue.work`, and for `drain` those of `Queue.drain`; the worker lease is
-    not taken. `with Worker(…):` serves in a thread for as long as the block runs.
+    - `handlers`: the handler of each queue, by the queue's name. Other queues are not served.
+    - `options`: the options of `Queue`, by queue. Settings that `configure` has stored apply anyway.
+    - `concurrency`: how many items are handled at once, over all queues.
+    - Other arguments are those of `Queue.work`, and for `drain` those of `Queue.drain`. No worker lease is taken.
+
+    `with Worker(…):` serves in a thread for as long as the block runs.
     """
 
     def __init__(
@@ -62,18 +64,18 @@ class Worker:
         self.in_thread: Loop | None = None
 
     def run(self) -> DrainReport:
-        """Serve until stopped by `stop`, SIGTERM or SIGINT; say what was done."""
+        """Serve until stopped by `stop`, SIGTERM or SIGINT. Return what was done."""
         return self._serve(self._begin(self.plan))
 
     def drain(self) -> DrainReport:
-        """Handle what is due in all queues, then return; say what was done."""
+        """Handle what is due in all queues. Return what was done."""
         return self._serve(self._begin(dataclasses.replace(self.plan, stays=False)))
 
     def start(self) -> None:
-        """Serve in a thread of its own; does nothing if it does already. One that is stopping is started again.
+        """Serve in a thread. Does nothing if the worker already serves; if it is stopping, it is started again.
 
-        Raises what keeps it from serving, and what ended it before, if `stop` has not. A handler cannot start its own
-        worker again while that is stopping: RuntimeError.
+        Raises the error that keeps it from serving, and the error that ended it before, if `stop` has not raised that.
+        Raises RuntimeError in a handler of this worker while the worker is stopping.
         """
         while (loop := self._start_unless_alive()) is None:
             with self.lock:
@@ -106,10 +108,11 @@ class Worker:
             return loop
 
     def stop(self) -> DrainReport | None:
-        """Claim no more, let what runs end within the grace, and say what was done; None if it was not started.
+        """Claim no more, wait for running handlers up to the grace period, and return what was done.
 
-        A handler may call it too: then it only asks, and returns None, as it does for a `run` of another thread, which
-        returns the report itself. Afterwards it may be started again. What ended it before, if anything, is raised.
+        Returns None if the worker was not started. In a handler it only requests the stop, and returns None. It also
+        returns None for a `run` in another thread, which returns the report itself. Afterwards the worker may be
+        started again. Raises the error that ended the worker, if there was one.
         """
         with self.lock:
             running, loop, thread = self.loop, self.in_thread, self.thread
