@@ -119,7 +119,10 @@ def top() -> None:
         at.type("membox-queue ingest budget.md [d-t]*.md --spawn pipeline:digest", "Enter")
         at.until("accepted")
         at.type("clear; membox-queue top --every 0.2s", "Enter")
-        keep("top", svg("membox-queue top", at.until(r"(?s)done +[3-9].*in work.*[3-7]0%.*items a minute"), at.folder))
+        keep(
+            "top",
+            svg("membox-queue top", at.until(r"(?s)done +[3-9].*in progress.*[3-7]0%.*items a minute"), at.folder),
+        )
         at.type("q")
         at.type("membox-queue purge --status pending --yes", "Enter")
         at.until("removed")

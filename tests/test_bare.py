@@ -133,7 +133,7 @@ def test_ctrl_c_twice_gives_back_what_is_in_hand(terminal, queue):
     shown = terminal("process", "bare_handlers:slow")
     shown.until("began")
     shown.type("\x03")
-    shown.until("stopping: what runs has 30s to end; again to leave at once")
+    shown.until("Stopping; waiting up to 30s for running items. Press Ctrl-C again to quit now.")
     shown.type("\x03")
     assert shown.end() == 130
     assert queue.get(1).status == "pending"

@@ -131,7 +131,7 @@ def test_a_limit_is_one_for_all_queues(membox_queue, make_queue, drain_now):
 
 
 def test_what_is_put_off_for_ever_is_told(membox_queue, fake_clock, drain_now, monkeypatch):
-    monkeypatch.setattr("membox_queue.testing.JUMPS", 5)
+    monkeypatch.setattr("membox_queue.testing.draining.JUMPS", 5)
 
     def never(item):
         raise RetryLater(60, count=False)

@@ -86,7 +86,7 @@ def test_a_signal_that_does_not_wake_the_main_thread_is_seen_all_the_same(queue,
             main = threading.main_thread().ident
             until(lambda: sys._current_frames()[main].f_code.co_name == "wait" and is_asleep(os.getpid()))
             signal.pthread_kill(threading.get_ident(), signal.SIGINT)
-        until(lambda: any(shift.working.stopped for shift in queue._shifts))
+        until(lambda: any(loop.native.stopped for loop in queue._loops))
 
     assert queue.work(handler, concurrency=2) == DrainReport(done=2, stopped=True)
 
@@ -350,7 +350,7 @@ def test_a_queue_closed_under_its_loop_ends_it(path):
 
     thread = threading.Thread(target=work)
     thread.start()
-    while not any(shift.crew for shift in tuple(queue._shifts)):
+    while not any(loop.has_begun for loop in tuple(queue._loops)):
         time.sleep(0.005)
     queue.close()
     thread.join(30)

@@ -1,7 +1,7 @@
 """A durable work queue inside the SQLite file your Python app already has.
 
-Everything is loaded when it is first used: what needs no queue, like the pytest plugin in a project that has none,
-does not load the native module.
+Everything is loaded when it is first used: a program that opens no queue does not load the native module, even if the
+pytest plugin is installed.
 """
 
 import importlib
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from membox_queue._native import BY_CONTENT, Attempt, Item, NewItem, Rate, Retry, Schedule, __version__
     from membox_queue.aio.item import AsyncItem
     from membox_queue.aio.queue import AsyncQueue
-    from membox_queue.drain import DrainReport
     from membox_queue.errors import (
         ContentError,
         CorruptDatabaseError,
@@ -31,10 +30,11 @@ if TYPE_CHECKING:
         StaleClaimError,
         StorageError,
     )
-    from membox_queue.handler import AsyncHandler, Handler
-    from membox_queue.progress import LoopEvent
+    from membox_queue.loops.handler import AsyncHandler, Handler
+    from membox_queue.loops.progress import LoopEvent
+    from membox_queue.loops.report import DrainReport
     from membox_queue.queue import Queue, new_key
-    from membox_queue.worker import Worker
+    from membox_queue.workers.pool import Worker
 
 __all__ = [
     "BY_CONTENT",
@@ -73,18 +73,53 @@ __all__ = [
     "new_key",
 ]
 
-ROOMS = ("errors", "queue", "drain", "progress", "worker", "_native", "aio", "handler")
-"""Where the public names are looked for, in this order; asyncio is imported only by those who use it."""
+MODULES = {
+    "BY_CONTENT": "_native",
+    "AsyncHandler": "loops.handler",
+    "AsyncItem": "aio.item",
+    "AsyncQueue": "aio.queue",
+    "Attempt": "_native",
+    "ContentError": "errors",
+    "CorruptDatabaseError": "errors",
+    "DiskFullError": "errors",
+    "DrainReport": "loops.report",
+    "DuplicateItemError": "errors",
+    "GiveUp": "errors",
+    "Handler": "loops.handler",
+    "Item": "_native",
+    "LoopEvent": "loops.progress",
+    "NewItem": "_native",
+    "NotADatabaseError": "errors",
+    "PayloadTooLargeError": "errors",
+    "Queue": "queue",
+    "QueueBusyError": "errors",
+    "QueueClosedError": "errors",
+    "QueueError": "errors",
+    "QueueFullError": "errors",
+    "Rate": "_native",
+    "ReadOnlyError": "errors",
+    "Retry": "_native",
+    "RetryLater": "errors",
+    "Schedule": "_native",
+    "SchemaVersionError": "errors",
+    "SettingsConflictError": "errors",
+    "StaleClaimError": "errors",
+    "StorageError": "errors",
+    "Worker": "workers.pool",
+    "__version__": "_native",
+    "new_key": "queue",
+}
+"""Where each public name is defined; asyncio is imported only by programs that use it."""
+SUBMODULES = frozenset(("_native", "aio", "errors", "queue"))
+"""Modules that can be read as attributes without importing them first."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in ROOMS:
+    if name in MODULES:
+        module = importlib.import_module(f"{__name__}.{MODULES[name]}")
+        return globals().setdefault(name, getattr(module, name))
+    if name in SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name in __all__:
-        for room in ROOMS:
-            module = importlib.import_module(f"{__name__}.{room}")
-            if name in vars(module):
-                return globals().setdefault(name, vars(module)[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

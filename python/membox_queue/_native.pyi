@@ -4,8 +4,10 @@ All calls may raise `QueueClosedError` after `close`, `QueueBusyError` when anot
 `busy_timeout`, and `StorageError` or one of its subclasses when the file cannot be read or written. Wrong arguments are
 `TypeError` or `ValueError`, and nothing is written. Every call releases the GIL once, before any lock is taken.
 
-Seconds are numbers or `timedelta`. Times come back as aware datetimes in UTC.
+Seconds are numbers or `timedelta`. Times are returned as aware datetimes in UTC.
 """
+
+# Above 400 lines: one native module has one stub, and the stub is the reference of every verb.
 
 import os
 from collections.abc import Callable, Iterable
@@ -223,7 +225,7 @@ class Statement:
 
 @final
 class Enlistment:
-    """An enqueue on the caller's own connection; `membox_queue.own_transaction` runs its statements.
+    """An enqueue on the caller's own connection; `membox_queue.connections` runs its statements.
 
     Each method returns the statement to run next or, at the end, the id of the item.
     """
@@ -415,11 +417,11 @@ class Item(Generic[_T_co]):
     @property
     def progress_note(self) -> str | None: ...
     def set_progress(self, fraction: float, note: str | None = None) -> bool:
-        """Note how far the work on a claimed item is, for others to read. False when the claim is known to be lost.
+        """Record how far the work on a claimed item is, for others to read. False if the claim is known to be lost.
 
-        Written at most every 200 ms, but for 1.0; what comes faster is written with the next renewal of the claim, or
-        with its end. It never keeps the work waiting: while somebody else has the file (a transaction that the handler
-        itself has open on another connection, too) it is written a little later.
+        It is written at most every 200 ms, except 1.0; more frequent calls are written with the next renewal or the end
+        of the claim. The handler never waits for it: while another writer holds the file, including a transaction that
+        the handler itself has open, it is written a little later.
         """
     def _fit(self, shape: Any, /) -> None:
         """Let the content be what `shape.decode` makes of it; raises what that raises."""
@@ -467,22 +469,22 @@ class Queue(Generic[_T]):
         by membox is extended in place.
 
         `durability="full"` means that what was acknowledged survives a power cut; `"normal"` may lose the last moments
-        then. `busy_timeout` is how long a call waits for other writers. `worker` names the holder of claims for people
-        to read; by default host and process.
+        then. `busy_timeout` is how long a call waits for other writers. `worker` names the worker for people to read;
+        by default host and process.
 
-        The other arguments are settings. One that is left out is what `configure` has stored in the file, else its
-        default; one that differs from what is stored raises `SettingsConflictError`.
+        The other arguments are settings. One that is left out has the value that `configure` stored in the file, else
+        its default. One that differs from the stored value raises `SettingsConflictError`.
 
         - `lease` (60 s): how long a claim lasts without being renewed.
-        - `max_retries` (3): the ceiling of items that have none of their own: that failure or lost lease is final.
-        - `retry`: with a policy failed items go back by themselves; without one they rest until `retry_failed`.
+        - `max_retries` (3): the retry limit of items without their own: that failure or lost lease is final.
+        - `retry`: a policy of automatic retries; without one, failed items wait for `retry_failed`.
         - `max_bytes` (64 MiB): the limit of content and results, each.
-        - `max_pending`: how many items may wait.
+        - `max_pending`: how many items may be pending.
         - `rate`, `group_rate`: how many items of the queue, or of each group, may be claimed in a period.
-        - `group_limit` (1): how many items of one group may run at once. Whoever gives it stores it in the file.
+        - `group_limit` (1): how many items of one group may run at once. Giving it stores it in the file.
         - `keep_for`, `keep_last`: how long, and how many, done items are kept; each limit holds by itself.
-          `keep_failed_for`: how long failed and cancelled ones are kept. By default all are kept for ever. Items go in
-          small steps beside claims and finishes, never while their key is reserved.
+          `keep_failed_for`: how long failed and cancelled ones are kept. By default all are kept for ever. Items are
+          removed in small batches along with claims and finishes, never while their key is reserved.
         - `keep_content` (True): False drops the content of an item when it is done; it reads as None from then on.
 
         Raises `NotADatabaseError`, `CorruptDatabaseError`, `ReadOnlyError` or `SchemaVersionError` without touching
@@ -536,29 +538,29 @@ class Queue(Generic[_T]):
         """Add one item and return its id. When it returns, the item is on disk.
 
         `content` is str, bytes or a JSON value (None, bool, int of 64 bits, finite float, str, list, dict with str
-        keys) and comes back equal and of the same type; a tuple comes back as a list. What JSON cannot carry exactly is
-        refused with an error that names its place. `priority`: higher first. `delay` and `run_at` (an aware datetime;
-        the past means now) put it off. `headers` is a dict of JSON values for whoever handles the item.
+        keys) and comes back equal and of the same type; a tuple comes back as a list. A value that JSON cannot carry
+        exactly is refused with an error that names its place. `priority`: higher first. `delay` and `run_at` (an aware
+        datetime; the past means now) delay the item. `headers` is a dict of JSON values for the handler.
 
         Items of one `group` run one at a time, in the order of their ids whatever their priority; an item that waits
         for its first delay does not hold its group up, one that waits for a retry does.
 
-        At most one unfinished item has a `key`: when one exists, its id comes back and nothing is written. `key_ttl`
-        keeps the key reserved for so long after the enqueueing, also when the item is finished by then; `math.inf` for
-        ever. An item that was cancelled while it runs gives its key to the next one that needs it.
+        At most one unfinished item has a `key`: if one exists, its id is returned and nothing is written. `key_ttl`
+        keeps the key reserved for that long after the enqueue, even if the item is finished by then; `math.inf` means
+        for ever. An item that was cancelled while it runs gives its key to the next one that needs it.
         `key=BY_CONTENT` makes the key from the content. `on_duplicate="raise"` raises `DuplicateItemError` instead;
         `"replace"` gives the existing item the new content and options, all of them, if it is still pending, else
         raises; its id, its place in the order of arrival and what it has failed so far stay.
 
-        With `connection`, one of sqlite3, apsw, SQLAlchemy (also a session) or Django on the same file, the item is
-        written by that library in your own transaction: it is there when you commit, and gone when you roll back. What
-        goes wrong there is that library's exception. `wait` cannot be given then.
+        With `connection`, one of sqlite3, apsw, SQLAlchemy (including a session) or Django on the same file, that
+        library writes the item in your own transaction: it exists once you commit, and not if you roll back. Errors are
+        that library's exceptions. `wait` cannot be given then.
 
         `spawn` names a handler, and calls `spawn_worker` with it once the item is there; not together with
         `connection`.
 
-        Raises `PayloadTooLargeError` beyond `max_bytes`, and `QueueFullError` beyond `max_pending`, after having waited
-        for room as long as `wait` says.
+        Raises `PayloadTooLargeError` above `max_bytes`, and `QueueFullError` above `max_pending`, after waiting up to
+        `wait` for room.
         """
     def enqueue_many(
         self, items: Iterable[_T | NewItem[_T]], *, wait: _Seconds = 0.0, spawn: str | None = None
@@ -572,12 +574,12 @@ class Queue(Generic[_T]):
         group: str | None = None,
         worker: str | None = None,
     ) -> Item[_T] | None:
-        """Take the next item: highest priority first, then order of arrival. None when nothing is due.
+        """Claim the next item: highest priority first, then order of arrival. None if nothing is due.
 
         With `wait`, blocks up to that long for work, without the GIL; `math.inf` waits for ever. `lease` and
-        `worker`, the name of the holder, override the queue's for this claim. `group` claims from one group only.
-        Expired claims of others are taken back first. A paused queue gives nothing. An item whose stored content does
-        not match its checksum, or cannot be read, is not given: it comes to rest as failed, and the next one is taken.
+        `worker`, the name of the worker, override the queue's for this claim. `group` claims from one group only.
+        Expired claims of other workers are reclaimed first. A paused queue returns nothing. An item whose stored
+        content does not match its checksum, or cannot be read, ends as failed, and the next one is claimed.
         """
     def _plan_claim(
         self,
@@ -612,7 +614,7 @@ class Queue(Generic[_T]):
         group: str | None = None,
         worker: str | None = None,
     ) -> list[Item[_T]]:
-        """Take up to `limit` items in one transaction; an empty list when nothing is due."""
+        """Claim up to `limit` items in one transaction; an empty list if nothing is due."""
     def claim_group(
         self,
         group: str | None = None,
@@ -622,13 +624,14 @@ class Queue(Generic[_T]):
         lease: _Seconds | None = None,
         worker: str | None = None,
     ) -> list[Item[_T]]:
-        """Take everything pending of one group of which nothing is in work, in order, each with its own receipt.
+        """Claim all pending items of one group, in order, each with its own receipt.
 
-        It is the group whose first item comes first, or the one that is named. With `limit`, no more than so many are
-        taken. When one of them does not end well (failed, released, lost), those after it are given back uncounted.
+        The group must have no item in progress. It is the group whose first item comes first, or the one that is named.
+        `limit` is the maximum number of items. If one of them is failed, released or lost, those after it are released
+        uncounted.
         """
     def mark_done(self, item: Item[Any], result: Any = None) -> bool:
-        """Record that a claimed item is done, with a JSON result. False when the claim was lost: nothing changes.
+        """Record that a claimed item is done, with a JSON result. False if the claim was lost: nothing changes.
 
         Raises `ValueError` for an item that was only read, or claimed from another queue.
         """
@@ -639,32 +642,32 @@ class Queue(Generic[_T]):
     ) -> bool:
         """Record a failure and count it. False when the claim was lost: nothing changes.
 
-        A string is stored as it is, an exception as `Name: text`; longer than 8 KiB is cut, with a mark. `retry_in`
-        sends it back in so many seconds whatever the policy says, unless this failure is the last allowed; `give_up`
-        makes it final, also beside `retry_in`. `RetryLater` and `GiveUp` say the same here as in a handler.
+        A string is stored as it is, an exception as `Name: text`; text above 8 KiB is cut, with a mark. `retry_in`
+        retries it after that many seconds, whatever the policy, unless this failure is the last allowed. `give_up`
+        makes the failure final, even with `retry_in`. `RetryLater` and `GiveUp` mean the same here as in a handler.
         """
     def release(self, item: Item[Any], delay: _Seconds = 0.0) -> bool:
-        """Give a claimed item back; nothing is counted. False when the claim was lost."""
+        """Return a claimed item to pending without counting an attempt. False if the claim was lost."""
     def extend(self, item: Item[Any], seconds: _Seconds) -> bool:
-        """Let the lease end so many seconds from now. False when the claim was lost.
+        """Set the lease to end this many seconds from now. False if the claim was lost.
 
-        A lease that ran out can be extended as long as nobody has taken the item back. While a native thread renews
+        An expired lease can be extended as long as the item was not reclaimed. While a native thread renews
         the claim (in `drain` and `with item:`), the lease is only made longer, never shorter.
         """
     def retry_failed(self, max_retries: int | None = None, *, delay: _Seconds = 0.0) -> int:
-        """Bring failed items below their ceiling back to pending, in small steps; returns how many.
+        """Return failed items below their retry limit to pending, in small batches. Return how many.
 
-        `max_retries` replaces every item's ceiling for this call; `delay` puts them off. Items that were given up stay,
-        and so do items whose key is in use again; of several with one key the latest comes back.
+        `max_retries` replaces every item's retry limit for this call; `delay` delays the items. Items that were given
+        up stay failed, and so do items whose key is in use again; of several with one key only the latest is retried.
         """
     def retry_all(self, *, delay: _Seconds = 0.0) -> int:
-        """Bring every failed item back as `retry` does one: with a fresh allowance, also at its ceiling or given up.
+        """Retry every failed item as `retry` does one, including those at their retry limit or given up.
 
-        In small steps; returns how many. `delay` puts them off. Items whose key is in use again stay; of several with
-        one key the latest comes back.
+        Works in small batches, and returns how many. `delay` delays the items. Items whose key is in use again stay
+        failed; of several with one key only the latest is retried.
         """
     def retry(self, id: int) -> bool:
-        """Bring one failed or cancelled item back with a fresh allowance, in its old place.
+        """Return one failed or cancelled item to pending, at its original position, with its retry count reset.
 
         False if it is neither, or if its key is in use again.
         """
@@ -674,40 +677,40 @@ class Queue(Generic[_T]):
         None if there is no such item, or its content was dropped.
         """
     def run_now(self, id: int) -> bool:
-        """Let a delayed item fall due at once. False if it does not wait for a time."""
+        """Make a delayed item due now. False if it does not wait for a time."""
     def run_later(self, id: int, delay: _Seconds | None = None, *, run_at: datetime | None = None) -> bool:
-        """Let a pending item fall due in so many seconds, or at a time, whatever it waited for. False if none waits.
+        """Reschedule a pending item. False if there is no such pending item.
 
-        The past means now. It keeps its place in the order.
+        The past means now. The item keeps its place in the order.
         """
     def cancel(self, id: int) -> bool:
-        """Cancel an unfinished item. False if it is finished or cancelled already.
+        """Cancel an unfinished item. False if it is finished or already cancelled.
 
-        An item that is being worked on comes to rest when its holder reports or its lease ends; until then
-        `item.cancelled` tells the holder, whose receipt is worth nothing any more.
+        An item in progress becomes `cancelled` when its worker reports, whatever the result, or when its lease ends.
+        Until then the handler can check `item.cancelled`; its receipt is no longer valid.
         """
     def purge(self, status: _Status = "failed") -> int:
-        """Remove all items of one status, in small steps, their keys with them, reserved or not; returns how many.
+        """Remove all items of one status and their keys, reserved or not, in small batches. Return how many.
 
         Items to which a foreign key of your tables refers stay, and a warning in the log names one of them.
         """
     def prune(self, older_than: _Seconds, *, status: Literal["done", "failed", "cancelled"] = "done") -> int:
-        """Remove items of a finished status that ended longer ago than that, in small steps; returns how many.
+        """Remove items of a finished status that ended longer ago than that, in small batches. Return how many.
 
         Items whose key is still reserved stay, and so do those to which a foreign key of your tables refers; a warning
         in the log names one of the latter.
         """
     def compact(self) -> None:
-        """Rewrite the file without the space that removed rows left, and empty its log.
+        """Rewrite the file to free the space of removed rows, and truncate its WAL.
 
-        Other writers wait while the file is rewritten. A connection that reads all the while keeps the log from being
-        emptied, and the file from shrinking: `compact` waits for it for at most `busy_timeout`, while others write, and
-        returns; the log is emptied later.
+        Other writers wait while the file is rewritten. A long-running reader keeps the WAL from being truncated and the
+        file from shrinking until it finishes. `compact` waits for it for at most `busy_timeout`, while others write,
+        and returns; the WAL is truncated later.
 
-        A file that this library made gives most of that space back by itself, in small steps, as rows are removed.
+        A file that this library made frees most of that space by itself, in small steps, as rows are removed.
         """
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the whole file, the application's tables too, as it is at this moment; others go on writing meanwhile.
+        """Copy the whole file as it is now, including the application's tables; others may write meanwhile.
 
         The copy is a file of its own that opens as a queue, with the mode of the original. It has its name only once it
         is whole and on disk; until then it is `<path>.<random>.partial`. Of two backups to one name one succeeds.
@@ -716,25 +719,24 @@ class Queue(Generic[_T]):
         one left, and `FileNotFoundError` when its directory is missing.
         """
     def check(self, *, thorough: bool = True) -> dict[str, Any]:
-        """How the file and the queue fare. A thorough look reads the whole file.
+        """Check the file and the queue. A thorough check reads the whole file.
 
         - `faults`: a list of lines, empty if the file is sound: what SQLite's integrity check found (only in a thorough
-          look), and tables, indexes, views and triggers of the queue that are missing or altered.
-        - `mended`: those that were missing or altered when the file was opened, and were made anew then.
-        - `stuck`: ids of items whose claim has ended without an end, because the holder is gone or the lease ran out;
-          the next claim takes them back.
-        - `unknown_status`: ids of items whose status is none, so that no claim and no count sees them (only in a
-          thorough look). The table refuses such rows; older files may have some.
+          check), and tables, indexes, views and triggers of the queue that are missing or altered.
+        - `mended`: those that were missing or altered when the file was opened, and were repaired then.
+        - `stuck`: ids of items held by dead workers or beyond their lease; the next claim reclaims them.
+        - `unknown_status`: ids of items with an unknown status, which no claim and no count includes (only in a
+          thorough check). The table refuses such rows; older files may have some.
         - `kept_by_foreign_keys`: finished items to which rows of your tables refer, as a dict of table and ids;
-          retention, `prune` and `purge` pass them over.
+          retention, `prune` and `purge` skip them.
         - `writer`: who holds the write lock at this moment, in words, or None.
-        - `own_locks`: whether another copy of SQLite in the process is safe beside this one.
+        - `own_locks`: whether another copy of SQLite in this process can use the file safely.
         - `file_bytes`, `free_bytes` (space of removed rows), `wal_bytes`, `schema_version`.
 
-        At most a hundred ids of a kind are told.
+        At most a hundred ids of a kind are listed.
         """
     def tend(self) -> None:
-        """Do now what else is done beside normal work: remove what retention says, give space back, fold the log."""
+        """Run maintenance now: retention, freeing of space, and a checkpoint. Otherwise loops and claims run it."""
     def schedule(
         self,
         name: str,
@@ -752,16 +754,16 @@ class Queue(Generic[_T]):
         group: str | None = None,
         key: str | ByContent | None = None,
     ) -> Schedule:
-        """Enqueue this again and again; a schedule of that name is replaced.
+        """Enqueue an item repeatedly; a schedule of that name is replaced.
 
-        `cron` is a pattern (minute hour day month weekday; seconds in front and names such as `@daily` are known too)
-        read in the time zone `tz`: a fixed time of day that the clocks leave out or repeat ticks once, one with lists
-        or steps as often as it comes. `every` ticks that often from now on. Each tick is enqueued once, by whoever
-        claims first after it (`claim`, `drain` and `work` all do), and ticks that were missed collapse into one. With a
-        `key`, nothing is enqueued while the last one is unfinished. A schedule whose timing stays the same keeps its
-        next tick, so that programs may call this whenever they start. Ticks do not look at `max_pending`.
+        `cron` is a pattern (minute hour day month weekday; optionally seconds in front, or a name such as `@daily`)
+        read in the time zone `tz`. At a daylight-saving change a fixed time such as `30 2 * * *` ticks once; patterns
+        with lists or steps tick whenever the wall clock matches. `every` ticks that often from now on. Each tick is
+        enqueued once, by the first claim after it (`claim`, `drain` and `work`); missed ticks collapse into one. With a
+        `key`, nothing is enqueued while the last item is unfinished. A schedule whose timing stays the same keeps its
+        next tick, so it is safe to call this at every start. Ticks ignore `max_pending`.
 
-        Raises `ValueError` for a pattern or a time zone that cannot be read, or a pattern that never comes.
+        Raises `ValueError` for a pattern or a time zone that cannot be read, or a pattern that never matches.
         """
     def schedules(self) -> list[Schedule]:
         """All schedules of this queue, by name."""
@@ -774,7 +776,7 @@ class Queue(Generic[_T]):
         Raises `TimeoutError`, and `ValueError` when there is no such item, or no more.
         """
     def lock(self, name: str, *, ttl: _Seconds = 30.0, wait: _Seconds = 0.0) -> Lock:
-        """A lock of the whole file by its name, on the rules of the worker lease: `with queue.lock("nightly"): …`."""
+        """Return a named lock of the file, with the rules of the worker lease: `with queue.lock("nightly"): …`."""
     def stats(self) -> _Stats:
         """The queue at a glance.
 
@@ -790,7 +792,7 @@ class Queue(Generic[_T]):
     def queues(self) -> dict[str, dict[str, int]]:
         """The counts of every queue of the file that ever had an item, by its name."""
     def pause(self) -> bool:
-        """Let nobody claim from this queue, in any process, until `resume`. False if it was paused already."""
+        """Stop all claims from this queue, in every process, until `resume`. False if it was already paused."""
     def resume(self) -> bool:
         """End a pause. False if there was none."""
     @property
@@ -800,7 +802,7 @@ class Queue(Generic[_T]):
     def group_counts(self) -> dict[str, dict[str, int]]:
         """Unfinished items of each group: `{"coder": {"pending": 2, "processing": 1}}`."""
     def delete(self, id: int) -> bool:
-        """Remove an item, whatever its status. A receipt for it is worth nothing from then on.
+        """Remove an item, whatever its status. A receipt for it is no longer valid.
 
         Raises `StorageError` with the name of the table if a foreign key of your tables refers to it.
         """
@@ -816,15 +818,15 @@ class Queue(Generic[_T]):
         after: int | None = None,
         newest_first: bool = False,
     ) -> list[Item[_T]]:
-        """A page of items in the order of their ids; `after` is the last id of the page before."""
+        """Return a page of items in the order of their ids; `after` is the last id of the previous page."""
     def counts(self) -> dict[str, int]:
-        """How many items of this queue stand in each status, zeros included."""
+        """Return how many items of this queue have each status, including zeros."""
     def pending(self) -> int:
-        """How many items wait or are being worked on."""
+        """Return how many items are pending or processing."""
     def failures(self, limit: int = 5) -> list[Item[_T]]:
         """The latest failed items, newest first."""
     def running(self, limit: int = 50) -> list[Item[_T]]:
-        """The items that are being worked on, the longest first."""
+        """Return the items in progress, the longest-running first."""
     def acquire_worker_lease(self, ttl: _Seconds = 60.0) -> bool:
         """Take the right to be the one worker of this queue. False while anybody, this object too, holds it live."""
     def refresh_worker_lease(self) -> bool:
@@ -878,7 +880,7 @@ class Queue(Generic[_T]):
 
 @final
 class Lock:
-    """A named lock; entering its `with` block raises `QueueBusyError` while somebody else holds it.
+    """A named lock; entering its `with` block raises `QueueBusyError` while another holder has it.
 
     A native thread renews it until it is given back, at the latest when the queue is closed. It does not nest: whoever
     holds it cannot take it again. One that was taken over while the block ran, because the process stood still for
@@ -893,9 +895,9 @@ class Lock:
         """Whether this object took it and has not given it back."""
     @property
     def lost(self) -> bool:
-        """Whether somebody else has taken it over, as far as the native thread knows, which asks as it renews."""
+        """Whether another holder has taken it over, as far as the native thread knew at its last renewal."""
     def acquire(self) -> bool:
-        """Take it, waiting as long as `wait` says. False while somebody holds it live."""
+        """Take the lock, waiting up to `wait`. False while another holder is alive."""
     def release(self) -> bool:
         """Give it back. False if it was not held, or was taken over."""
     def __enter__(self) -> Self: ...

@@ -80,7 +80,7 @@ def create_tables(file: Path) -> None:
 
 
 def search(queue: Queue, word: str) -> None:
-    """Answer a question from what is there so far, and say honestly what is not."""
+    """Answer a question from the notes so far, and print how many documents are still pending."""
     with notes(str(queue.path)) as connection:
         question = MATCHING if has_full_text_search() else LIKE
         titles = [title for (title,) in connection.execute(question, (word,))]
@@ -132,7 +132,7 @@ def reckon(queue: Queue, ids: list[int], searches: int) -> bool:
 
 
 def run(file: Path) -> bool:
-    """Play the whole story in one file; say whether nothing was lost."""
+    """Run the whole demo in one file. Return whether nothing was lost."""
     os.environ["MEMBOX_QUEUE_DEMO"] = str(file)
     with Queue(file) as queue:
         create_tables(file)
@@ -160,7 +160,7 @@ def run(file: Path) -> bool:
 
 
 def main(keep: Path | None = None) -> int:
-    """Run the demo in a file of its own; the exit code says whether nothing was lost."""
+    """Run the demo in its own file. Return the exit code: 0 if nothing was lost."""
     getattr(sys.stdout, "reconfigure", lambda **_: None)(line_buffering=True)
     if keep is not None:
         if keep.exists():

@@ -1,20 +1,24 @@
-"""What can go wrong, by name. Every exception here pickles."""
+"""The exceptions of the package. Every one can be pickled."""
 
 from __future__ import annotations
 
 import logging
 from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class QueueError(Exception):
-    """Base of everything the queue raises for a reason of its own."""
+    """Base of all errors that the queue raises for a reason of its own."""
 
 
 class QueueBusyError(QueueError):
     """Another writer held the file longer than `busy_timeout`. Nothing was changed.
 
-    Of verbs that go in small steps (`purge`, `prune`, `retry_failed`, `retry_all`) the steps before stay; the error
-    tells of them.
+    `purge`, `prune`, `retry_failed` and `retry_all` work in batches: committed batches are kept, and the message says
+    how many items they held.
     """
 
 
@@ -23,11 +27,11 @@ class QueueClosedError(QueueError):
 
 
 class QueueFullError(QueueError):
-    """As many items wait as `max_pending` allows. Nothing was written."""
+    """The queue holds as many pending items as `max_pending` allows. Nothing was written."""
 
 
 class DuplicateItemError(QueueError):
-    """An item has the key already, unfinished or within its `key_ttl`; `id` says which."""
+    """Another item has the key: it is unfinished, or ended within its `key_ttl`. `id` is its id."""
 
     def __init__(self, message: str, id: int) -> None:
         super().__init__(message, id)
@@ -38,7 +42,7 @@ class DuplicateItemError(QueueError):
 
 
 class StaleClaimError(QueueError):
-    """The claim was lost: somebody else may be working on the item."""
+    """The claim was lost: another worker may be handling the item."""
 
 
 class PayloadTooLargeError(QueueError):
@@ -46,11 +50,11 @@ class PayloadTooLargeError(QueueError):
 
 
 class ContentError(QueueError, ValueError):
-    """The content that was claimed does not fit the type of the queue, or the arguments of its handler."""
+    """The claimed content does not match the type of the queue, or the arguments of its handler."""
 
 
 class SchemaVersionError(QueueError):
-    """The file was written by a newer version of membox_queue. It was not touched."""
+    """The file was written by a newer version of membox_queue. It was not changed."""
 
 
 class SettingsConflictError(QueueError):
@@ -62,7 +66,7 @@ class StorageError(QueueError):
 
 
 class DiskFullError(StorageError):
-    """No space left. The call, or its last small step, changed nothing and works again once there is space."""
+    """No space is left. The call, or its last batch, changed nothing; it can be repeated once there is space."""
 
 
 class ReadOnlyError(StorageError):
@@ -70,11 +74,11 @@ class ReadOnlyError(StorageError):
 
 
 class CorruptDatabaseError(StorageError):
-    """The file is damaged. It was left as it is."""
+    """The file is damaged. It was not changed."""
 
 
 class NotADatabaseError(StorageError):
-    """The file is not an SQLite database. It was left as it is."""
+    """The file is not an SQLite database. It was not changed."""
 
 
 class MissingDirectoryError(StorageError, FileNotFoundError):
@@ -82,11 +86,11 @@ class MissingDirectoryError(StorageError, FileNotFoundError):
 
 
 class ExistingFileError(StorageError, FileExistsError):
-    """The file that was to be written exists already. It was left as it is."""
+    """The file to write exists already. It was not changed."""
 
 
 class SimulatedCrash(BaseException):
-    """Raised by failure injection in tests: the process is to be taken for dead, so nobody gives anything back."""
+    """Raised by failure injection in tests. It stands for the death of the process, so nothing is released."""
 
 
 class LoopStop(BaseException):
@@ -94,11 +98,26 @@ class LoopStop(BaseException):
 
 
 STOPS: tuple[type[BaseException], ...] = (KeyboardInterrupt, LoopStop)
-"""What releases the item in hand uncounted and ends its loop; see `src/ending.rs` for everything else."""
+"""Exceptions that release the running item uncounted and end its loop; `src/ending.rs` has the other rules."""
+
+
+def end_loops_on(*kinds: type[BaseException]) -> Callable[[], None]:
+    """Let these exceptions release a running item uncounted and end its loop. Return a function that undoes this."""
+    global STOPS
+    STOPS += kinds
+
+    def undo() -> None:
+        global STOPS
+        rest = list(STOPS)
+        for kind in kinds:
+            rest.remove(kind)
+        STOPS = tuple(rest)
+
+    return undo
 
 
 def note(error: BaseException, text: str) -> None:
-    """Add a note to an exception, whatever its attributes do; one that takes none has it logged."""
+    """Add a note to an exception; if that raises, log the note."""
     try:
         error.add_note(text)
     except Exception:
@@ -106,7 +125,7 @@ def note(error: BaseException, text: str) -> None:
 
 
 class RetryLater(Exception):  # noqa: N818 - a request, not an error
-    """Raised by a handler: try this item again in so many seconds.
+    """Raised by a handler: try this item again after this number of seconds.
 
     With `count=False` the attempt is not counted as a failure.
     """
@@ -127,7 +146,7 @@ class RetryLater(Exception):  # noqa: N818 - a request, not an error
 
 
 class GiveUp(Exception):  # noqa: N818 - a request, not an error
-    """Raised by a handler: this item is failed for good, whatever its policy allows."""
+    """Raised by a handler: fail this item now, even if its policy allows more retries."""
 
     def __init__(self, reason: str | None = None) -> None:
         super().__init__(reason)

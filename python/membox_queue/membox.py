@@ -15,10 +15,10 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from membox_queue import _native
 from membox_queue.errors import SimulatedCrash
+from membox_queue.loops.raised import meaning
 from membox_queue.queue import Queue
-from membox_queue.worker import launch
+from membox_queue.workers.spawn import launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -131,7 +131,7 @@ class QueueOps:
         ingest.settle(queue_id, lambda item: ingest.queue.mark_failed(item, str(error)))
 
     def retry_failed(self, max_retries: int = DEFAULT_MAX_RETRIES) -> int:
-        """Return failed items with fewer failures than that to pending; say how many."""
+        """Return failed items with fewer failures than that to pending. Return how many."""
         return self._ingest.queue.retry_failed(max_retries)
 
     def queue_counts(self) -> dict[str, int]:
@@ -180,7 +180,7 @@ class QueueOps:
 
 
 def drain_queue(agent: Any, *, retry_failed: bool = False, max_retries: int = DEFAULT_MAX_RETRIES) -> dict[str, int]:
-    """Handle everything in the queue of `agent.store` by `agent.ingest_content`, and say what came of it.
+    """Handle everything in the queue of `agent.store` by `agent.ingest_content`, and return what was done.
 
     An item fails when that raises, or when all of its chunks failed: with the first error. Returns how many items were
     `done`, `failed` and `retried` (returned to pending first); three zeros when another worker is alive. Claims and
@@ -188,25 +188,25 @@ def drain_queue(agent: Any, *, retry_failed: bool = False, max_retries: int = DE
     """
     store: QueueOps = agent.store
     queue = store._ingest.queue
-    with working(queue) as crew:
-        if crew is None:
+    with working(queue) as loop:
+        if loop is None:
             return {"done": 0, "failed": 0, "retried": 0}
         retried = store.retry_failed(max_retries) if retry_failed else 0
         tally: Counter[str] = Counter()
-        settled, step, _, items = crew.next(0)
+        settled, step, _, items = loop.next(0)
         while step != "over":
             if step == "wait":
-                crew.wait(0, SLICE)
-                settled, step, _, items = crew.next(0)
+                loop.wait(0, SLICE)
+                settled, step, _, items = loop.next(0)
                 continue
             raised, error = ingest(agent, items[0])
             if raised is not None:
                 # It goes on its way, with the item counted as a lost claim if the program exits, else released.
-                crew.stop()
-                if _native.meaning(raised) == "exited":
-                    crew.failed(0, items, raised)
+                loop.stop()
+                if meaning(raised) == "exited":
+                    loop.failed(0, items, raised)
                 raise raised
-            settled, step, _, items = crew.done(0, [None]) if error is None else crew.failed(0, items, error)
+            settled, step, _, items = loop.done(0, [None]) if error is None else loop.failed(0, items, error)
             tally.update(settled)
     return {"done": tally["done"], "failed": tally["failed"] + tally["postponed"], "retried": retried}
 
@@ -224,7 +224,7 @@ def ingest(agent: Any, item: Item) -> tuple[BaseException | None, BaseException 
         errors = [result["error"] for result in results if "error" in result]
         return None, str(errors[0]) if errors and len(errors) == len(results) else None
     except BaseException as error:
-        return (None, said(error)) if _native.meaning(error) == "failed" else (error, None)
+        return (None, said(error)) if meaning(error) == "failed" else (error, None)
 
 
 def said(error: BaseException) -> BaseException | str:
@@ -241,7 +241,7 @@ BUSY: set[tuple[int, str]] = set()
 
 @contextlib.contextmanager
 def working(queue: Queue) -> Iterator[Crew | None]:
-    """Be the one worker of a queue; None when there is another, also in this process."""
+    """Be the one worker of a queue; yield None if there is another, including in this process."""
     key = (os.getpid(), str(queue.path or id(queue)))
     with Ingest.opening:
         is_free = key not in BUSY
@@ -250,7 +250,7 @@ def working(queue: Queue) -> Iterator[Crew | None]:
         yield None
         return
     try:
-        crew = queue._begin_crew(
+        loop = queue._begin_crew(
             [],
             slots=1,
             exclusive=True,
@@ -263,21 +263,21 @@ def working(queue: Queue) -> Iterator[Crew | None]:
             ttl=DEFAULT_LEASE_TTL,
         )
         try:
-            yield crew
+            yield loop
         except SimulatedCrash:
-            if crew is not None:
-                crew.abandon()
+            if loop is not None:
+                loop.abandon()
             raise
         finally:
-            # What is still in hand goes back uncounted, and so does the lease.
-            if crew is not None:
-                crew.close()
+            # The claimed item and the lease are released.
+            if loop is not None:
+                loop.close()
     finally:
         BUSY.discard(key)
 
 
 def spawn_worker(db_path: str | os.PathLike[str], *, command: Sequence[str] | None = None) -> bool:
-    """Start a detached worker for a file, unless one is alive or on its way; say whether.
+    """Start a detached worker for a file unless one is running or starting. Return whether one was started.
 
     By default the worker is `membox process`. Its output goes to `<db_path>.worker.log`.
     """

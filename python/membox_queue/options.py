@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import date, datetime, timedelta
 
     from membox_queue._native import ByContent, Rate, Retry
-    from membox_queue.plan import Middleware, OnError
-    from membox_queue.progress import Progress
+    from membox_queue.loops.plan import Middleware, OnError
+    from membox_queue.loops.progress import Progress
 
     Seconds = float | timedelta
 
@@ -95,3 +95,8 @@ class DrainOptions(WorkerOptions, total=False):
     """The options of `Queue.drain`, but for `batch`."""
 
     exclusive: bool
+
+
+def inherited(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that a queue opened by another queue shares with it."""
+    return {name: options[name] for name in ("durability", "busy_timeout", "worker") if name in options}

@@ -1,37 +1,42 @@
-"""Queue: Python manners over the native class."""
+"""Queue: the verbs of the native class, with loops, workers and registered handlers.
+
+Above 400 lines because `help()` shows the arguments of `drain` and `work` here, each with its meaning.
+"""
 
 from __future__ import annotations
 
 import functools
-import logging
-import math
-import os
 import secrets
-import types
-from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from membox_queue import _native, own_transaction, worker
-from membox_queue.drain import Shift, run
-from membox_queue.errors import PayloadTooLargeError, QueueError
-from membox_queue.plan import Plan
+from membox_queue import _native
+from membox_queue.connections import drive
+from membox_queue.content.generic import TypedAlias, type_of_class
+from membox_queue.document import document
+from membox_queue.loops.loop import Loop
+from membox_queue.loops.plan import Plan
+from membox_queue.loops.threads import possible_now, run
+from membox_queue.opening import close_queue, open_queue
+from membox_queue.options import inherited
+from membox_queue.workers import names, spawn
+from membox_queue.workers.pool import Worker
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import timedelta
+    import os
+    import types
+    from collections.abc import Callable, Sequence
+    from datetime import date, timedelta
     from types import TracebackType
     from typing import Concatenate, Literal, Self, Unpack
 
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from membox_queue.drain import DrainReport
-    from membox_queue.handler import Handler, Register
+    from membox_queue.loops.handler import Handler, Register
+    from membox_queue.loops.plan import Middleware, OnError
+    from membox_queue.loops.progress import Progress
+    from membox_queue.loops.report import DrainReport
     from membox_queue.options import DeliveryOptions, DrainOptions, QueueOptions, WorkOptions
-    from membox_queue.plan import Middleware, OnError
-    from membox_queue.progress import Progress
-    from membox_queue.typed import Shape
 
     T = TypeVarWithDefault("T", default=Any)
 else:
@@ -40,17 +45,14 @@ else:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-logger = logging.getLogger("membox_queue")
-
-READ_AT_ONCE = 1 << 20
-"""Bytes of a file that are read in one go."""
+has_queue = _native.has_queue
 
 
 class Queue(_native.Queue[T]):
     """A named queue in an SQLite file.
 
-    One object serves all threads. Every verb that needs the file waits for other writers by itself; see
-    `membox_queue._native` for what each one promises.
+    One object can be used by all threads. Every verb that needs the file waits for other writers by itself.
+    `membox_queue._native` says what each verb promises.
     """
 
     @overload
@@ -76,31 +78,30 @@ class Queue(_native.Queue[T]):
     ) -> Self:
         """Open or create the queue; see `_native.Queue` for the options.
 
-        With a `type` every content is of that type: a dataclass, a TypedDict, a pydantic model, a msgspec struct, or
-        any annotation made of them and of what JSON knows. It is stored as JSON. `enqueue` raises TypeError or
-        ValueError for what does not fit, and writes nothing; what does not fit when it is claimed, because older code
-        or plain SQL wrote it, is an ordinary failure, and the claim goes on to the next item. `get`, `items`,
-        `failures` and `wait` show content that does not fit as it is stored. Keys that the type does not have are
-        passed over. `Queue[Doc](path)` means the same as `Queue(path, type=Doc)`. Raises TypeError for a type that is
-        not known.
+        With a `type`, every content is of that type: a dataclass, a TypedDict, a pydantic model, a msgspec struct, or
+        any annotation made of them and of JSON types. It is stored as JSON.
+
+        - `enqueue` raises TypeError or ValueError for content that does not match, and writes nothing.
+        - Stored content that does not match, because older code or plain SQL wrote it, fails its item when it is
+          claimed. The claim goes on to the next item.
+        - `get`, `items`, `failures` and `wait` return content that does not match as it is stored.
+        - Keys that the type does not have are ignored.
+
+        `Queue[Doc](path)` means the same as `Queue(path, type=Doc)`. Raises TypeError for a type that is not supported.
         """
-        if type is None and (cls is Queue or (type := type_in_brackets(cls)) is None):
-            return super().__new__(cls, path, name, **options)
-        # Before the file is touched.
-        shape = shape_of(type)
-        queue = super().__new__(cls, path, name, **options)
-        queue._take_shape(shape)
-        return queue
+        if type is None and cls is not Queue:
+            type = type_of_class(cls)
+        return open_queue(cls, path, name, type=type, **options)
 
     if not TYPE_CHECKING:
 
         def __class_getitem__(cls, type: Any) -> Any:
             """`Queue[Doc]`: called, it opens a queue of that type."""
-            return Opening(cls, type)
+            return TypedAlias(cls, type)
 
     @property
     def type(self) -> Any:
-        """The type of the content; None if there is none."""
+        """The type of the content; None if the queue has no type."""
         return None if self._shape is None else self._shape.type
 
     def enqueue_file(
@@ -112,14 +113,17 @@ class Queue(_native.Queue[T]):
         doc_date: str | date | None = None,
         **options: Unpack[DeliveryOptions],
     ) -> int:
-        """Enqueue the text of a file, with what the file says about itself.
+        """Enqueue the text of a file, with its path, project and date.
 
-        The content is read as UTF-8 now, so later changes of the file do not matter. Unless given, `source_path` is
-        the resolved path, `project` the name of the enclosing git repository (else of the directory), and `doc_date`
-        the day the file was last changed. Other options are those of `enqueue`.
+        The content is read as UTF-8 now, so later changes of the file do not matter.
 
-        Raises FileNotFoundError when there is no such file, PayloadTooLargeError when it is larger than `max_bytes`,
-        before it is read, and ValueError when it is not UTF-8; nothing is written then.
+        - `source_path`: by default the resolved path.
+        - `project`: by default the name of the enclosing git repository, else of the directory.
+        - `doc_date`: by default the day the file was last changed.
+        - Other options are those of `enqueue`.
+
+        Raises FileNotFoundError if there is no such file, PayloadTooLargeError if it is larger than `max_bytes` (before
+        it is read), and ValueError if it is not UTF-8. Then nothing is written.
         """
         found = document(path, self.options["max_bytes"])
         given = {"project": project, "source_path": source_path, "doc_date": doc_date}
@@ -160,31 +164,37 @@ class Queue(_native.Queue[T]):
     ) -> DrainReport:
         """Claim and handle items until nothing is due, then return.
 
-        Takes the worker lease first; when another live worker holds it, returns at once with `refused`. With
-        `exclusive=False` no lease is taken, and many processes may drain together. `concurrency` items are handled at
-        once, each in a thread; a single one in the caller's own. `limit` bounds how many items are taken. `linger`
-        stays while something falls due within that time: a delayed item, a retry, a schedule's tick, a rate's slot.
-        With `retry_failed`, failed items below their ceiling are brought back first. `batch="group"` hands the handler
-        a list: everything pending of one group, or one item that has none. Without a `handler`, the one that was
-        registered with `@queue.handler` is called.
+        - `handler`: called with each item. By default the function that was registered with `@queue.handler`.
+        - `concurrency`: how many items are handled at once, each in a thread; a single one in the caller's thread.
+        - `retry_failed`: first return failed items below their retry limit to pending.
+        - `exclusive`: take the worker lease first. If another live worker holds it, return at once with `refused`. With
+          False no lease is taken, and many processes may drain together.
+        - `limit`: the maximum number of items to claim.
+        - `linger`: stay while something becomes due within that time: a delayed item, a retry, a schedule's tick, a
+          rate's slot.
+        - `progress`: True for a bar on a terminal (plain lines without rich), or a callable that gets `LoopEvent`s.
+        - `batch`: "group" calls the handler with a list: all pending items of one group, or one item without a group.
+        - `grace`: seconds that running handlers have to finish after a stop.
+        - `max_runtime`: how long a claim is renewed. By default it is renewed for as long as the handler runs.
+        - `middleware`: a list of callables `(item, call_next)` around the handler.
+        - `on_error`: called with `(exception, item, phase)`; the phases are claim, handler, finish and lost.
 
-        The handler's JSON return value becomes the result. An exception fails the item and the loop goes on;
-        `RetryLater` and `GiveUp` say more. Claim and lease are kept alive by a native thread however long the handler
-        runs, or as long as `max_runtime` says. `middleware` is a list of callables `(item, call_next)` around the
-        handler, `on_error(exception, item, phase)` is told what went wrong (phases: claim, handler, finish, lost), and
-        `progress` is True for a bar on a terminal (plain lines without rich), or a callable that is given `LoopEvent`s.
+        The JSON value that the handler returns becomes the result. An exception fails the item, including a
+        `BaseException` that is not an `Exception`, and the loop goes on; `RetryLater` and `GiveUp` choose what happens
+        to the item. A native thread renews claims and lease.
 
-        In the main thread SIGINT and SIGTERM end the loop like `stop()`: nothing more is claimed, what runs has
-        `grace` seconds to end, what is left then is given back uncounted, and the report says `stopped`. A second
-        signal leaves at once, with everything given back. KeyboardInterrupt raised by a handler gives the item back
-        uncounted and propagates; so does SystemExit, but it is counted as a lost claim is, so that an item whose
-        handler always leaves the program ends as failed. Whatever else it raises fails the item, including what is
-        no `Exception`. A store that is busy or full is tried again for some seconds; what came of an item is recorded
-        as soon as other writers let it, however long they take. An item whose handler left a write transaction of its
-        own open fails with that reason.
+        In the main thread, SIGINT and SIGTERM end the loop like `stop()`. Nothing more is claimed. Running handlers
+        have `grace` seconds, then their items are released uncounted. The report has `stopped`. A second signal ends
+        the loop at once, after releasing everything. KeyboardInterrupt raised by a handler releases its item uncounted
+        and propagates. SystemExit propagates, too, but counts as a lost claim, so an item whose handler always exits
+        ends as failed.
 
-        A single slot in another thread than the main one returns only when its handler does, though its item has been
-        given back. While the interpreter exits (`atexit`), a drain works with one slot.
+        If the store is busy or full, the loop tries again for some seconds. The end of an item is recorded as soon as
+        other writers allow it, however long that takes. An item whose handler left a write transaction open fails with
+        that reason.
+
+        Outside the main thread, a single-slot loop returns only after its handler returns, even if the item was already
+        released. While the interpreter exits (`atexit`), a drain works with one slot.
         """
         return self._loop(
             handler,
@@ -235,8 +245,8 @@ class Queue(_native.Queue[T]):
         """Claim and handle items until stopped by `stop()`, SIGTERM or SIGINT, sleeping while there is nothing to do.
 
         No worker lease is taken: any number of processes may work. A new item is handled about a millisecond after its
-        commit, whichever process made it. With `limit`, ends after so many items. Everything else is as in `drain`,
-        but a store that is busy or full is tried again for as long as the loop runs.
+        commit, even if another process enqueued it. With `limit`, the loop ends after that number of items. Everything
+        else is as in `drain`, but if the store is busy or full, the loop tries again for as long as it runs.
         """
         return self._loop(
             handler,
@@ -254,9 +264,9 @@ class Queue(_native.Queue[T]):
         )
 
     def stop(self) -> None:
-        """End the loops that run on this object, from another thread or from a handler."""
-        for shift in tuple(self._shifts):
-            shift.stop()
+        """Stop the loops that run on this object. It may be called from another thread or from a handler."""
+        for loop in tuple(self._loops):
+            loop.stop()
 
     @overload
     def handler(self, function: Callable[Concatenate[_native.Item[Any], P], R], /) -> Handler[P, R]: ...
@@ -267,14 +277,15 @@ class Queue(_native.Queue[T]):
     def handler(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> Any:
         """Make a typed function the handler of this queue: `@queue.handler`.
 
-        Its arguments are the content, stored as a dict by their names, and checked as typed content is: when they are
-        enqueued (`function.enqueue(…)`, or with options `function.options(delay=30).enqueue(…)`) and when they are
-        handled. In a queue that has a type, the function takes one argument of that type. A first argument annotated
-        `Item` is given the item itself and is no part of the content. Calling the function runs it at once.
+        Its arguments are the content, stored as a dict by their names. They are checked as typed content is, when they
+        are enqueued and when they are handled. Enqueue with `function.enqueue(…)`, or with options
+        `function.options(delay=30).enqueue(…)`. In a queue that has a type, the function takes one argument of that
+        type. A first argument annotated `Item` gets the item itself and is not part of the content. Calling the
+        function runs it directly.
 
-        `drain()` and `work()` run it when they are given no other. A queue has one handler; `@queue.handler(name=…)`
-        makes a function the handler of another queue in the same file, with `options` as `Queue` takes them (settings
-        are its own, `durability`, `busy_timeout` and `worker` as here), and `worker()` serves all of them.
+        `drain()` and `work()` run it by default. A queue has one handler. `@queue.handler(name=…)` makes a function the
+        handler of another queue in the same file, and `worker()` serves all of them. `options` are those of `Queue` for
+        that other queue: it has its own settings, but shares `durability`, `busy_timeout` and `worker` by default.
 
         Raises TypeError for a function whose arguments cannot be content, and ValueError for a second handler.
         """
@@ -282,13 +293,13 @@ class Queue(_native.Queue[T]):
             return functools.partial(self._register, name=name, options=options)
         return self._register(function, name, options)
 
-    def worker(self, **plan: Unpack[WorkOptions]) -> worker.Worker:
-        """A worker for all handlers that were registered here; `plan` is as in `work`."""
+    def worker(self, **plan: Unpack[WorkOptions]) -> Worker:
+        """Return a worker for all handlers that were registered here; `plan` is as in `work`."""
         if self.path is None:
             raise ValueError("an in-memory queue lives in this object alone; a worker needs a file")
         handlers = self._handlers.values()
         given: Any = {handler.queue.name: handler.queue._given for handler in handlers}
-        return worker.Worker(
+        return Worker(
             self.path,
             {handler.queue.name: handler for handler in handlers},
             options=given,
@@ -296,18 +307,14 @@ class Queue(_native.Queue[T]):
         )
 
     def close(self) -> None:
-        """End this object's use of the file, and that of the queues its handlers have for themselves.
+        """Close this object, and the queues that were opened for its handlers.
 
-        A worker lease or a lock that cannot be given back, because nothing can be written, is logged and not renewed
-        any more.
+        If a worker lease or a lock cannot be released, because writing fails, that is logged; it is no longer renewed.
         """
         for handler in self._handlers.values():
             if handler.queue is not self:
                 handler.queue.close()
-        try:
-            super().close()
-        except QueueError as error:
-            logger.warning("membox_queue could not give back what the queue %r held: %s", self.name, error)
+        close_queue(self)
 
     def spawn_worker(
         self,
@@ -317,26 +324,29 @@ class Queue(_native.Queue[T]):
         concurrency: int = 1,
         retry_failed: bool = False,
     ) -> bool:
-        """Start a detached process that drains this queue, unless a worker is alive or on its way; say whether.
+        """Start a detached worker unless one is running or starting. Return whether one was started.
 
-        `handler` names a function, `"package.module:function"`, importable there as it is here, and so must be the
-        queue's type, if it has one; a registered handler may be given itself. The process has a session of its own,
-        this object's settings, writes to `<file>.worker.log`, and leaves when nothing is due within `linger` seconds.
-        Call it after enqueueing, or give `spawn=` to `enqueue`: a worker that is alive when you ask has yet to look for
-        the last time.
+        - `handler`: a registered handler, or the name of a function, `"package.module:function"`. The worker must be
+          able to import it, and the queue's type if it has one.
+        - `linger`: the worker ends when nothing becomes due within this time.
+        - `concurrency`, `retry_failed`: as in `drain`.
+
+        The worker is a process with its own session and with this object's settings. It writes to `<file>.worker.log`.
+        Call this after enqueueing, or give `spawn=` to `enqueue`: a running worker checks for new items once more
+        before it ends.
         """
-        return worker.spawn(self, handler, linger=linger, concurrency=concurrency, retry_failed=retry_failed)
+        return spawn.spawn(self, handler, linger=linger, concurrency=concurrency, retry_failed=retry_failed)
 
     def _run_steps(self, connection: Any, steps: _native.Enlistment) -> int:
         """Run an enqueue on the caller's connection. `enqueue` calls this."""
-        return own_transaction.enqueue(connection, self.path, steps)
+        return drive.enqueue(connection, self.path, steps)
 
     def _check_spawn(self, handler: str) -> None:
         """Refuse a worker that could not begin. `enqueue` and `enqueue_many` call this before they write."""
-        worker.check_spawn(self, handler)
+        names.check_spawn(self, handler)
 
     @functools.cached_property
-    def _shifts(self) -> set[Shift]:
+    def _loops(self) -> set[Loop]:
         return set()
 
     @functools.cached_property
@@ -346,7 +356,7 @@ class Queue(_native.Queue[T]):
     def _register(self, function: Any, name: str | None, options: QueueOptions) -> Handler[..., Any]:
         if name is None and options:
             raise TypeError("options are for a queue of the handler's own; give it a name")
-        from membox_queue.handler import Handler
+        from membox_queue.loops.handler import Handler
 
         name = self.name if name is None else name
         if name in self._handlers:
@@ -373,15 +383,15 @@ class Queue(_native.Queue[T]):
         return self._handlers[self.name]
 
     def _loop(self, handler: Any, plan: Plan) -> DrainReport:
-        shift = Shift([self], [self._own_handler() if handler is None else handler], worker.possible_now(plan))
-        self._shifts.add(shift)
+        loop = Loop([self], [self._own_handler() if handler is None else handler], possible_now(plan))
+        self._loops.add(loop)
         try:
-            return run(shift)
+            return run(loop)
         finally:
-            self._shifts.discard(shift)
+            self._loops.discard(loop)
 
     def coverage_note(self) -> str | None:
-        """Say how many items are still to come, for the foot of a query's answer; None when nothing is pending."""
+        """Return a sentence with the number of pending items, to show below search results; None if there are none."""
         count = self.pending()
         if count == 0:
             return None
@@ -407,84 +417,12 @@ class Queue(_native.Queue[T]):
 
 
 def new_key(prefix: str) -> str:
-    """Make a readable key that nobody else has made: `discord_1f0c…`."""
+    """Return a new unique key that people can read: `discord_1f0c…`."""
     if not prefix or not isinstance(prefix, str):
         raise ValueError("new_key takes a prefix, such as the channel a message came from")
     return f"{prefix}_{secrets.token_hex(8)}"
 
 
-def document(path: str | os.PathLike[str], limit: float = math.inf) -> dict[str, Any]:
-    """What a text file says about itself: content, source_path, project and doc_date, by the names of `enqueue`."""
-    file = Path(path).resolve(strict=True)
-    try:
-        content = read_within(file, limit).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file} is not UTF-8 text ({error}); enqueue its bytes instead") from error
-    day = date.fromtimestamp(file.stat().st_mtime)
-    return {"content": content, "source_path": file, "project": _project_of(file), "doc_date": day}
-
-
-def read_within(file: Path, limit: float) -> bytes:
-    """What a file holds. One that is larger than the limit is refused by its size; a device or a pipe tells none."""
-    with file.open("rb") as opened:
-        size = os.fstat(opened.fileno()).st_size
-        content = bytearray()
-        while size <= limit and len(content) <= limit:
-            # The file may grow meanwhile, and one without end is not read to its end.
-            chunk = opened.read(int(min(limit + 1 - len(content), READ_AT_ONCE)))
-            if not chunk:
-                return bytes(content)
-            content += chunk
-    many = f"{size}" if size > limit else f"more than {limit}"
-    advice = "store large bodies elsewhere and keep a reference, or raise max_bytes"
-    raise PayloadTooLargeError(f"{file} has {many} bytes, the limit is {limit}; {advice}")
-
-
-def inherited(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that a queue made by another one shares with it."""
-    return {name: options[name] for name in ("durability", "busy_timeout", "worker") if name in options}
-
-
-def shape_of(type: Any) -> Shape | None:
-    """What converts content of a type. Only those who give one wait for the import."""
-    from membox_queue.typed import Shape
-
-    return None if type is None else Shape(type)
-
-
-class Opening(types.GenericAlias):
-    """`Queue[Doc]`, which knows the type when it is called."""
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """Open a queue of this type."""
-        said = said_in(self)
-        if said is not None and options.setdefault("type", said) != said:
-            raise TypeError(f"{self} cannot be opened with type={options['type']}")
-        open: Any = self.__origin__
-        return open(*arguments, **options)
-
-
-def said_in(alias: Opening) -> Any:
-    """The type in the brackets; None where they say nothing."""
-    (type,) = alias.__args__
-    return None if isinstance(type, TypeVar) or type is Any else type
-
-
-def type_in_brackets(cls: type) -> Any:
-    """The type of a subclass: `class Docs(Queue[Doc])`."""
-    bases = (base for parent in cls.__mro__ for base in vars(parent).get("__orig_bases__", ()))
-    types_said = (said_in(base) for base in bases if isinstance(base, Opening))
-    return next((type for type in types_said if type is not None), None)
-
-
 def _reopen(cls: type[Queue[Any]], path: str, name: str, options: dict[str, Any]) -> Queue[Any]:
     """Unpickle a queue: open the same file with the same options."""
     return cls(path, name, **options)
-
-
-def _project_of(file: Path) -> str:
-    """Name the enclosing git repository, else the directory."""
-    for directory in file.parents:
-        if (directory / ".git").exists():
-            return directory.name
-    return file.parent.name

@@ -11,7 +11,7 @@ from programs import PROGRAMS
 
 def test_top_is_live_at_a_terminal_until_q_is_pressed(terminal, queue):
     shown = terminal("top", "--every", "0.1")
-    shown.until("q leaves")
+    shown.until("press q to quit")
     queue.enqueue_many(["x"] * 1234)
     shown.until("1,234")
     shown.type("q")
@@ -22,7 +22,7 @@ def test_top_is_live_at_a_terminal_until_q_is_pressed(terminal, queue):
 
 def test_top_ends_well_on_ctrl_c(terminal, queue):
     shown = terminal("top")
-    shown.until("q leaves")
+    shown.until("press q to quit")
     shown.type("\x03")
     assert shown.end() == 0
     assert "Traceback" not in shown.raw
@@ -79,7 +79,7 @@ def test_doctor_finds_stuck_items_and_says_what_to_do(run, call, queue, path, st
     start(PROGRAMS / "die_with_an_item.py", path).wait()
     ended = run("doctor")
     assert ended.code == 1
-    assert "1 item (1) in the hands of workers that are gone; the next one takes them back" in ended.out
+    assert "1 item (1) held by dead workers; the next claim reclaims them" in ended.out
     assert ended.out.splitlines()[-1] == "unhealthy: stuck"
     queue.mark_done(queue.claim())
     assert call("doctor").code == 0
@@ -122,14 +122,14 @@ def test_doctor_finds_items_whose_status_is_none(call, queue, path):
     connection.close()
     healthy, found = findings(call("doctor", "--json"))
     assert not healthy
-    assert "1 item (1) with a status that is none" in found["status"]["words"]
+    assert "1 item (1) with an unknown status" in found["status"]["words"]
 
 
 def test_doctor_names_who_blocks_the_file(call, queue, writer):
     let_go = writer()
     ended = call("doctor", "--json")
     assert ended.code == 1
-    assert re.match(r"process \d+ has had the write lock for 2s", findings(ended)[1]["locks"]["words"])
+    assert re.match(r"process \d+ has held the write lock for 2s", findings(ended)[1]["locks"]["words"])
     let_go()
     assert call("doctor").code == 0
 

@@ -49,7 +49,7 @@ def test_the_standard_input_as_text_json_and_bytes(call, queue):
         (["notes/a.md", "--as", "json"], 1, "notes/a.md is not JSON"),
         (["notes/a.md", "--as", "yaml"], 2, "--as is text, json or bytes, not 'yaml'"),
         (["notes/a.md", "notes/b.md", "--key", "k"], 1, "one key is for one item"),
-        (["notes/a.md", "--delay", "soon"], 2, "'soon' is no time span; write seconds, or 30s, 5m, 2h, 7d"),
+        (["notes/a.md", "--delay", "soon"], 2, "'soon' is not a time span; write seconds, or 30s, 5m, 2h, 7d"),
         (["notes/a.md", "--sync", "handlers:digest", "--spawn", "handlers:digest"], 1, "choose one"),
         (["notes/a.md", "--spawn", "nowhere:digest"], 1, "the module of 'nowhere:digest' cannot be found"),
         (["notes/a.md", "--sync", "handlers"], 1, "named 'package.module:function', not 'handlers'"),

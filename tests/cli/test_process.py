@@ -43,7 +43,7 @@ def test_ctrl_c_gives_back_what_is_in_hand_and_says_so(terminal, queue):
     shown = terminal("process", "handlers:slow")
     shown.until("item 1")
     shown.type("\x03")
-    shown.until("stopping: what runs has 30s to end; again to leave at once")
+    shown.until("Stopping; waiting up to 30s for running items. Press Ctrl-C again to quit now.")
     shown.type("\x03")
     assert shown.end() == 130
     assert queue.get(1).status == "pending"
@@ -62,7 +62,7 @@ def test_ctrl_c_twice_gives_back_what_is_awaited(terminal, queue):
     shown = terminal("process", "handlers:awaits_long")
     shown.until("item 1")
     shown.type("\x03")
-    shown.until("stopping: what runs has 30s to end; again to leave at once")
+    shown.until("Stopping; waiting up to 30s for running items. Press Ctrl-C again to quit now.")
     shown.type("\x03")
     assert shown.end() == 130
     assert queue.get(1).status == "pending"
@@ -96,7 +96,7 @@ def start_command(folder):
 
 def test_another_worker_is_no_failure(call, queue):
     queue.acquire_worker_lease()
-    assert call("process", "handlers:digest") == (0, "another worker is at it\n", "")
+    assert call("process", "handlers:digest") == (0, "another worker is running\n", "")
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_list_by_page_status_project_and_group(call, filled):
     assert [item["id"] for item in json.loads(call("list", "--project", "p", "--json").out)] == [2]
     assert [item["id"] for item in json.loads(call("list", "--group", "g", "--json").out)] == [2]
     assert "more: --after 5" in call("list", "--limit", 2).err
-    assert call("list", "--queue", "other") == (0, "", "nothing there\n")
+    assert call("list", "--queue", "other") == (0, "", "no items\n")
     wrong = call("list", "--status", "finished")
     assert wrong.code == 1
     assert "status must be one of pending, processing" in wrong.err
@@ -134,7 +134,7 @@ def test_failures_the_newest_first(call, queue, filled):
     assert [item["id"] for item in json.loads(call("failures", "--json", "--limit", 1).out)] == [3]
     assert call("failures", "--limit", 0).code == 2
     queue.purge("failed")
-    assert call("failures") == (0, "", "nothing has failed\n")
+    assert call("failures") == (0, "", "no failed items\n")
 
 
 def test_at_a_terminal_no_line_is_longer_than_the_terminal(terminal, queue, filled):

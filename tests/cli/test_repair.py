@@ -15,30 +15,32 @@ def failed(queue):
 
 
 def test_retry_by_number(run, call, failed):
-    assert run("retry", 1, 3) == (0, "2 items (1, 3) brought back\n", "")
+    assert run("retry", 1, 3) == (0, "2 items (1, 3) returned to pending\n", "")
     assert failed.counts()["pending"] == 2
     ended = call("retry", 1, 2)
-    assert (ended.code, ended.out) == (1, "item 2 brought back\n")
+    assert (ended.code, ended.out) == (1, "item 2 returned to pending\n")
     assert "item 1 of ingest is neither failed nor cancelled" in ended.err
 
 
 def test_retry_all_brings_back_also_what_was_given_up(call, failed):
     failed.enqueue("in the way", key="k")
-    assert call("retry", "--all") == (0, "3 items brought back\n", "")
+    assert call("retry", "--all") == (0, "3 items returned to pending\n", "")
     assert failed.counts()["pending"] == 4
-    assert call("retry", "--all").out == "0 items brought back\n"
+    assert call("retry", "--all").out == "0 items returned to pending\n"
 
 
 def test_what_keeps_its_key_from_another_stays_failed(call, queue):
     queue.enqueue("old", key="k")
     queue.mark_failed(queue.claim(), "no")
     queue.enqueue("new", key="k")
-    assert call("retry", "--all").out == "0 items brought back; 1 left, because their key is in use again\n"
+    assert (
+        call("retry", "--all").out == "0 items returned to pending; 1 not returned, because their key is in use again\n"
+    )
 
 
 @pytest.mark.parametrize("arguments", [[], ["1", "--all"]])
 def test_retry_wants_to_know_what(call, failed, arguments):
-    assert call("retry", *arguments) == (1, "", "membox-queue: say which items, or --all for every failed one\n")
+    assert call("retry", *arguments) == (1, "", "membox-queue: name the items, or give --all for every failed one\n")
 
 
 def test_replay(call, failed):
@@ -52,7 +54,7 @@ def test_cancel(call, queue):
     assert call("cancel", 1) == (0, "item 1 cancelled\n", "")
     ended = call("cancel", 1)
     assert ended.code == 1
-    assert "is finished, cancelled already, or not there" in ended.err
+    assert "is finished, already cancelled, or does not exist" in ended.err
 
 
 def test_delete_asks_at_a_terminal(terminal, failed):
@@ -72,12 +74,12 @@ def test_delete_asks_at_a_terminal(terminal, failed):
 def test_without_a_terminal_to_ask_at_nothing_is_removed(run, call, failed):
     ended = run("delete", 1)
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err == "membox-queue: Remove item 1? There is no terminal to ask at; say --yes to do it\n"
-    assert "say --yes" in call("purge").err
-    assert "say --yes" in call("prune", "--older-than", 0).err
+    assert ended.err == "membox-queue: Remove item 1? There is no terminal to ask at; give --yes to do it\n"
+    assert "give --yes" in call("purge").err
+    assert "give --yes" in call("prune", "--older-than", 0).err
     assert failed.counts()["failed"] == 3
     assert call("delete", 1, "--yes").out == "item 1 removed\n"
-    assert "item 1 of ingest is not there" in call("delete", 1, "--yes").err
+    assert "item 1 of ingest does not exist" in call("delete", 1, "--yes").err
 
 
 def test_purge_a_status(call, failed):
@@ -101,7 +103,7 @@ def test_pause_and_resume(call, queue):
     assert call("pause").out == "ingest is paused\n"
     assert call("pause").out == "ingest was paused already\n"
     assert queue.claim() is None
-    assert call("resume").out == "ingest goes on\n"
+    assert call("resume").out == "ingest is resumed\n"
     assert call("resume").out == "ingest was not paused\n"
     assert call("pause", "--queue", "").code == 1
 
@@ -148,8 +150,8 @@ def test_schedule_add_list_and_remove(run, call, queue):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["x"], "say when: either --cron '0 3 * * *' or --every 5m"),
-        (["x", "--cron", "0 3 * * *", "--every", "5m"], "say when"),
+        (["x"], "give a time: either --cron '0 3 * * *' or --every 5m"),
+        (["x", "--cron", "0 3 * * *", "--every", "5m"], "give a time"),
         (["x", "--cron", "sometimes"], "'sometimes' is not a cron pattern"),
         (["x", "--cron", "0 3 * * *", "--tz", "Mars/Base"], "Mars/Base"),
         (["{", "--every", "5m", "--as", "json"], "the content is not JSON"),

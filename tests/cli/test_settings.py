@@ -36,8 +36,8 @@ def test_settings_are_stored_for_those_who_run_and_forgotten(run, call, queue):
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
-        ("lease", "'lease' is no setting; write NAME=VALUE with one of lease, max_retries"),
-        ("leese=5", "'leese=5' is no setting"),
+        ("lease", "'lease' is not a setting; write NAME=VALUE with one of lease, max_retries"),
+        ("leese=5", "'leese=5' is not a setting"),
         ("lease=soon", "lease cannot be 'soon'; write it like lease=30s"),
         ("lease=0", "lease must be"),
         ("max-pending=1.5", "max_pending cannot be '1.5'; write it like max_pending=5"),

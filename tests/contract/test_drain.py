@@ -168,7 +168,7 @@ def test_an_item_whose_handler_always_leaves_the_program_comes_to_rest_as_failed
         assert not queue.worker_is_alive()
     assert queue.get(1).status == "failed"
     assert [attempt.ending for attempt in queue.history(1)] == ["postponed", "postponed", "failed"]
-    assert caplog.text.count("the handler of item 1 left the program") == 3
+    assert caplog.text.count("the handler of item 1 exited the program") == 3
     queue.drain(lambda item: None)
     assert (queue.get(2).status, queue.get(2).retries) == ("done", 0)
 

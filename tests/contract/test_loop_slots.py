@@ -6,8 +6,8 @@ import time
 from loops_in_threads import ended, nothing
 from membox_queue import (
     DrainReport,
-    drain,
 )
+from membox_queue.loops import threads
 
 
 def test_as_many_items_are_handled_at_once_as_there_are_slots_and_no_more(queue):
@@ -48,7 +48,7 @@ def test_a_freed_slot_claims_at_once_while_others_are_at_work(queue, working, un
 
 
 def test_items_that_come_together_wake_as_many_idle_slots(queue, working, monkeypatch, until):
-    monkeypatch.setattr(drain, "SLICE", 20.0)
+    monkeypatch.setattr(threads, "SLICE", 20.0)
     together = threading.Barrier(4)
     idle = threading.Barrier(5)
     queue.enqueue_many(range(4))
@@ -61,7 +61,7 @@ def test_items_that_come_together_wake_as_many_idle_slots(queue, working, monkey
 
 
 def test_idle_slots_leave_at_once_when_a_drain_is_over(queue, monkeypatch):
-    monkeypatch.setattr(drain, "SLICE", 20.0)
+    monkeypatch.setattr(threads, "SLICE", 20.0)
     queue.enqueue_many(range(3))
     started = time.monotonic()
     assert queue.drain(nothing, concurrency=8) == DrainReport(done=3)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from membox_queue import NewItem, Rate, Retry
-from membox_queue.worker import LOG_BYTES
+from membox_queue.workers.spawn import LOG_BYTES
 from programs import PROGRAMS
 
 

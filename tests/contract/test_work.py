@@ -5,8 +5,8 @@ import threading
 from loops_in_threads import ended, nothing
 from membox_queue import (
     DrainReport,
-    drain,
 )
+from membox_queue.loops import slot, threads
 
 
 def test_work_handles_what_is_there_and_what_comes_until_it_is_stopped(queue, working, until):
@@ -34,8 +34,8 @@ def test_work_takes_no_worker_lease_and_any_number_may_work(queue, open_queue, b
 
 
 def test_retention_is_looked_after_while_a_loop_has_nothing_to_do(open_queue, background, clock, monkeypatch, until):
-    monkeypatch.setattr(drain, "TEND_EVERY", 0.0)
-    monkeypatch.setattr(drain, "SLICE", 0.02)
+    monkeypatch.setattr(slot, "MAINTAIN_EVERY", 0.0)
+    monkeypatch.setattr(threads, "SLICE", 0.02)
     with open_queue(keep_for=60) as queue:
         queue.enqueue("x")
         future = background(queue.work, nothing)

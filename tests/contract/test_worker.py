@@ -8,9 +8,9 @@ import pytest
 from loops_in_threads import failing, nothing
 from membox_queue import (
     DrainReport,
-    Queue,
     Worker,
 )
+from membox_queue.workers import pool
 
 
 class TestWorker:
@@ -87,7 +87,7 @@ class TestWorker:
         together.wait(30)
         until(lambda: ingest.counts()["done"] + emails.counts()["done"] == 2)
         together.reset()
-        one.shift.stop()
+        one.loop.stop()
 
     def test_starting_and_stopping_twice_is_once_and_it_may_start_again(self, queues, worker, until):
         ingest = queues[0]
@@ -108,21 +108,21 @@ class TestWorker:
             ingest.enqueue(number)
             one.start()
             until(lambda number=number: ingest.counts()["done"] == number)
-            until(lambda: one.shift is None)
+            until(lambda: one.loop is None)
         assert one.stop() == DrainReport(done=1)
 
     def test_one_whose_loop_has_just_ended_serves_again(self, queues, worker, until, monkeypatch):
         ingest = queues[0]
         one = worker({"ingest": nothing}, limit=1)
         closing, free = threading.Event(), threading.Event()
-        close = Queue.close
+        close = pool.close_queue
 
         def slowly(queue):
             closing.set()
             assert free.wait(30)
             close(queue)
 
-        monkeypatch.setattr(Queue, "close", slowly)
+        monkeypatch.setattr(pool, "close_queue", slowly)
         ingest.enqueue(1)
         one.start()
         assert closing.wait(30)
@@ -145,7 +145,7 @@ class TestWorker:
         one.start()
         ingest.enqueue(1)
         assert began.wait(30)
-        first = one.shift
+        first = one.loop
         with ThreadPoolExecutor() as threads:
             stopped = threads.submit(one.stop)
             until(lambda: first.stop_asked)
@@ -175,7 +175,7 @@ class TestWorker:
         one = worker({"ingest": handler})
         one.start()
         queues[0].enqueue("x", max_retries=1)
-        until(lambda: one.shift is None)
+        until(lambda: one.loop is None)
         with pytest.raises(SystemExit):
             one.start()
         one.start()
@@ -231,7 +231,7 @@ class TestWorker:
         ingest.enqueue_many(range(20))
         one = worker({"ingest": lambda item: one.stop()}, concurrency=concurrency)
         one.start()
-        until(lambda: one.shift is None)
+        until(lambda: one.loop is None)
         assert ingest.counts()["failed"] == 0
         report = one.stop()
         assert 1 <= report.done <= concurrency
@@ -271,7 +271,7 @@ class TestWorker:
         one = worker({"ingest": handler})
         one.start()
         ingest.enqueue("x")
-        until(lambda: one.shift is None)
+        until(lambda: one.loop is None)
         with pytest.raises(SystemExit):
             one.stop()
         assert one.stop() is None

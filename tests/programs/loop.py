@@ -21,7 +21,7 @@ def handler(item):
 
 
 def tell_when_it_stops():
-    while not any(shift.crew and shift.crew.stopped for shift in tuple(queue._shifts)):
+    while not any(loop.has_begun and loop.native.stopped for loop in tuple(queue._loops)):
         time.sleep(0.005)
     print("stopping\n", end="", flush=True)
 

@@ -18,7 +18,7 @@ def test_a_lease_that_could_not_be_given_back_is_not_live_after_closing(path, wr
     assert queue.acquire_worker_lease()
     let_go = writer()
     queue.close()
-    assert "could not give back" in caplog.text
+    assert "could not release" in caplog.text
     let_go()
     with Queue(path) as other:
         assert not other.worker_is_alive()

@@ -326,7 +326,7 @@ def test_an_interrupt_in_a_drain_is_not_replaced_when_the_item_cannot_be_given_b
 
     with pytest.raises(KeyboardInterrupt) as raised:
         hasty.drain(handler)
-    assert "could not give everything back" in raised.value.__notes__[0]
+    assert "could not release everything" in raised.value.__notes__[0]
 
 
 def test_entering_an_item_late_renews_it_at_once(queue, clock) -> None:

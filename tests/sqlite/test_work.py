@@ -12,8 +12,8 @@ from membox_queue import (
     Queue,
     QueueBusyError,
     StorageError,
-    drain,
 )
+from membox_queue.loops import slot
 
 
 class Writer:
@@ -61,9 +61,9 @@ def test_a_store_busy_at_the_end_of_an_item_is_tried_again_and_nothing_runs_twic
 
 def hurry(monkeypatch):
     """Let loops try again sooner."""
-    as_ever = drain.Shift.pauses
+    as_ever = slot.Slot.pauses
     monkeypatch.setattr(
-        drain.Shift, "pauses", lambda *arguments, **options: (pause / 50 for pause in as_ever(*arguments, **options))
+        slot.Slot, "pauses", lambda *arguments, **options: (pause / 50 for pause in as_ever(*arguments, **options))
     )
 
 

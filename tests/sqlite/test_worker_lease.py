@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 from membox_queue import Queue
-from membox_queue.drain import Shift
-from membox_queue.plan import Plan
+from membox_queue.loops.loop import Loop
+from membox_queue.loops.plan import Plan
 
 KEY = "worker_lease"
 
@@ -81,7 +81,7 @@ def test_a_heartbeat_slightly_ahead_is_a_live_one(queue, stored, clock):
 
 
 def test_a_drain_keeps_the_lease_alive_while_it_runs(queue, other, stored, clock, until):
-    session = Shift([queue], [print], Plan(exclusive=True, lease_ttl=0.3))
+    session = Loop([queue], [print], Plan(exclusive=True, lease_ttl=0.3))
     assert session.begin()
     for _ in range(4):
         clock.advance(0.29)

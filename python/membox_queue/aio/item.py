@@ -23,7 +23,7 @@ else:
 class AsyncItem(Generic[C_co]):
     """A claimed item in asyncio; `async with item:` ends the claim as `with item:` does.
 
-    Everything that `Item` knows can be read here too, but for what asks the file: `lost` says what is known so far, and
+    All attributes of `Item` can be read here, except those that read the file: `lost` is what is known so far, and
     `is_lost`, `is_cancelled`, `check` and `set_progress` are awaited.
     """
 
@@ -66,29 +66,29 @@ class AsyncItem(Generic[C_co]):
     def __getattr__(self, name: str) -> Any:
         if name == "cancelled":
             raise AttributeError(
-                "cancelled would ask the file in the event loop's thread; await item.is_cancelled() instead"
+                "cancelled would read the file in the event loop's thread; await item.is_cancelled() instead"
             )
         return getattr(self._item, name)
 
     @property
     def lost(self) -> bool:
-        """Whether the claim is known to be gone."""
+        """Whether the claim is known to be lost."""
         return self._item._known_lost
 
     async def is_lost(self) -> bool:
-        """Whether the claim is gone, asked of the file."""
+        """Return whether the claim is lost, read from the file."""
         return bool(await self._run(getattr, self._item, "lost"))
 
     async def is_cancelled(self) -> bool:
-        """Whether the item was cancelled, asked of the file."""
+        """Return whether the item was cancelled, read from the file."""
         return bool(await self._run(getattr, self._item, "cancelled"))
 
     async def check(self) -> None:
-        """Raise `StaleClaimError` if the claim is gone or the item was cancelled."""
+        """Raise `StaleClaimError` if the claim is lost or the item was cancelled."""
         await self._run(self._item.check)
 
     async def set_progress(self, fraction: float, note: str | None = None) -> bool:
-        """Note how far the work is; False when the claim was lost."""
+        """Record how far the work is. Return False if the claim was lost."""
         return bool(await self._run(self._item.set_progress, fraction, note))
 
     async def _keep(self) -> None:
@@ -112,5 +112,5 @@ class AsyncItem(Generic[C_co]):
 
 
 def plain(argument: Any) -> Any:
-    """What the native module knows."""
+    """Return the native item of an `AsyncItem`; anything else unchanged."""
     return argument._item if isinstance(argument, AsyncItem) else argument

@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from membox_queue import _native
-from membox_queue.aio.waiting import outlast
+from membox_queue.aio.threads import through_cancellation
 from membox_queue.errors import QueueError
 from membox_queue.queue import Queue
 
@@ -32,15 +32,15 @@ class AsyncLock:
 
     @property
     def held(self) -> bool:
-        """Whether this object took it and has not given it back."""
+        """Whether this object took the lock and has not released it."""
         return self._lock is not None and self._lock.held
 
     async def acquire(self) -> bool:
-        """Take it, waiting as long as `wait` says. False while somebody holds it live."""
+        """Take the lock, waiting up to `wait`. Return False while another holder is alive."""
         return bool(await self._take(_native.Lock.acquire))
 
     async def release(self) -> bool:
-        """Give it back. False if it was not held, or was taken over."""
+        """Release the lock. Return False if it was not held, or was taken over."""
         return self._lock is not None and await self._queue._run_in_thread(self._lock.release)
 
     async def _take(self, how: Callable[[_native.Lock], Any]) -> Any:
@@ -51,7 +51,7 @@ class AsyncLock:
             return await self._queue._interruptible(_native.Token(), lambda: how(lock), waits=True)
         except asyncio.CancelledError:
             with contextlib.suppress(QueueError):
-                await outlast(self._queue._run_in_thread(lock.release))
+                await through_cancellation(self._queue._run_in_thread(lock.release))
             raise
 
     async def __aenter__(self) -> Self:
@@ -66,5 +66,5 @@ class AsyncLock:
 
     @property
     def lost(self) -> bool:
-        """Whether somebody else has taken it over."""
+        """Whether another holder has taken it over."""
         return self._lock is not None and self._lock.lost

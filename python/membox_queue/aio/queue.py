@@ -1,31 +1,28 @@
-"""AsyncQueue: the verbs of `Queue`, each awaited, in threads of their own."""
+"""AsyncQueue: the verbs of `Queue`, each awaited; SQLite runs in threads.
+
+Above 400 lines because type checkers need the overloads of its verbs in one class.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import math
 import os
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
-from membox_queue import _native
-from membox_queue.aio import waits
+from membox_queue.aio.calls import Calls, ending, resolved, verb
 from membox_queue.aio.item import AsyncItem, plain
-from membox_queue.aio.items import Items
-from membox_queue.aio.left import Left
+from membox_queue.aio.iterate import ItemIterator
 from membox_queue.aio.lock import AsyncLock
-from membox_queue.aio.loop import Loop
-from membox_queue.aio.threads import Threads
-from membox_queue.aio.waiting import outlast, settled
-from membox_queue.aio.waits import OVER, Ticket
-from membox_queue.errors import QueueClosedError, QueueError, QueueFullError
-from membox_queue.options import DrainOptions, WorkOptions
-from membox_queue.plan import planned
-from membox_queue.queue import Opening, Queue, inherited, shape_of, type_in_brackets
+from membox_queue.aio.tasks import TaskDriver
+from membox_queue.aio.threads import result_despite_cancellation
+from membox_queue.aio.waits import OVER
+from membox_queue.content.generic import TypedAlias, shape_of, type_of_class
+from membox_queue.loops.plan import planned
+from membox_queue.options import DrainOptions, WorkOptions, inherited
+from membox_queue.queue import Queue
 
 if TYPE_CHECKING:
     import builtins
@@ -36,11 +33,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from membox_queue.aio.waits import Waits
-    from membox_queue.drain import DrainReport
-    from membox_queue.handler import AsyncHandler, AsyncRegister
+    from membox_queue import _native
+    from membox_queue.loops.handler import AsyncHandler, AsyncRegister
+    from membox_queue.loops.plan import Plan
+    from membox_queue.loops.report import DrainReport
     from membox_queue.options import EnqueueOptions, QueueOptions, QueueSettings, Seconds
-    from membox_queue.plan import Plan
 
     C = TypeVarWithDefault("C", default=Any)
     HandlerOfOne = (
@@ -54,45 +51,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-THREADS = 32
-"""Verbs of one queue that may be under way at once, but for waits."""
 
-LOOKS = 4
-"""Waits of one queue that may look at the file at once, when it is their turn."""
-
-
-def verb(
-    method: Callable[Concatenate[Queue[Any], P], T],
-) -> Callable[Concatenate[AsyncQueue[Any], P], Coroutine[Any, Any, T]]:
-    """Turn a verb of `Queue` into one that is awaited."""
-
-    @functools.wraps(method)
-    async def awaited(self: AsyncQueue[Any], /, *arguments: P.args, **options: P.kwargs) -> T:
-        return await self._call(method, *arguments, **options)
-
-    return awaited
-
-
-def ending(
-    method: Callable[Concatenate[Queue[Any], _native.Item[Any], P], T],
-) -> Callable[Concatenate[AsyncQueue[Any], AsyncItem[Any] | _native.Item[Any], P], Coroutine[Any, Any, T]]:
-    """The same for a verb that ends a claim or makes it last: when it is cancelled it is carried out all the same."""
-
-    @functools.wraps(method)
-    async def awaited(
-        self: AsyncQueue[Any], item: AsyncItem[Any] | _native.Item[Any], /, *arguments: P.args, **options: P.kwargs
-    ) -> T:
-        queue = await self._opened()
-        return await self._run_in_thread(functools.partial(method, queue, plain(item), *arguments, **options))
-
-    return awaited
-
-
-class AsyncQueue(Generic[C]):
+class AsyncQueue(Calls[C], Generic[C]):
     """A `Queue` for asyncio: the same arguments, the same verbs, each awaited.
 
-    Nothing touches the file before the first await. The event loop is never blocked by SQLite, and no signal handler is
-    installed. Cancelling a wait or a loop gives its items back before `CancelledError` leaves.
+    The file is opened at the first await. SQLite never blocks the event loop, and no signal handler is installed.
+    Cancelling a wait or a loop releases its items before `CancelledError` is raised.
     """
 
     @overload
@@ -116,36 +80,21 @@ class AsyncQueue(Generic[C]):
     def __init__(
         self, path: str | os.PathLike[str], name: str = "ingest", *, type: Any = None, **options: Unpack[QueueOptions]
     ) -> None:
-        type = type_in_brackets(self.__class__) if type is None else type
+        type = type_of_class(self.__class__) if type is None else type
         self._shape = shape_of(type)
-        # As a queue does: where the program goes before the first await does not matter.
+        # As `Queue` does: the working directory may change before the first await.
         self._path = path = resolved(path)
         self._options = options
         self.name = name
-        self._open: Callable[[], Queue[C]] = functools.partial(Queue, path, name, type=type, **options)
-        self._queue: Queue[C] | None = None
         self._handlers: dict[str, AsyncHandler[..., Any]] = {}
-        self._is_closed = False
         self._stops = 0
-        self._begin()
+        super().__init__(functools.partial(Queue, path, name, type=type, **options))
 
     if not TYPE_CHECKING:
 
         def __class_getitem__(cls, type: Any) -> Any:
             """`AsyncQueue[Doc]`: called, it makes a queue of that type."""
-            return Opening(cls, type)
-
-    def _begin(self) -> None:
-        """What belongs to one process; a forked child begins anew."""
-        self._process = os.getpid()
-        self._opening = threading.Lock()
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="membox-queue-async")
-        # Those who wait do not keep the others from their turn.
-        self._looks = ThreadPoolExecutor(LOOKS, thread_name_prefix="membox-queue-look")
-        self._shared_waits: Waits | None = None
-        self._lock_waits = Threads("membox-queue-lock")
-        self._loops: set[Loop] = set()
-        self._left = Left(self._threads)
+            return TypedAlias(cls, type)
 
     @property
     def path(self) -> Path | None:
@@ -162,7 +111,7 @@ class AsyncQueue(Generic[C]):
         return dict(self._options)
 
     async def is_paused(self) -> bool:
-        """Whether the queue is paused, asked of the file."""
+        """Return whether the queue is paused, read from the file."""
         return bool(await self._call(getattr, "paused"))
 
     mark_failed = ending(Queue.mark_failed)
@@ -205,12 +154,12 @@ class AsyncQueue(Generic[C]):
     async def enqueue(self, content: C, **options: Unpack[EnqueueOptions]) -> int:
         """Add one item and return its id; the options are those of `Queue.enqueue`.
 
-        `connection` may also be an AsyncConnection or AsyncSession of SQLAlchemy.
+        `connection` may be an AsyncConnection or AsyncSession of SQLAlchemy, too.
         """
         run_sync = getattr(options.get("connection"), "run_sync", None)
         if run_sync is None:
             return await self._put(1, Queue.enqueue, content, **options)
-        # Theirs waits for its driver where it was made; there is nothing of ours to wait for.
+        # SQLAlchemy runs this where its driver waits; no thread of ours is involved.
         enqueue = (await self._opened()).enqueue
         return int(await run_sync(lambda own: enqueue(content, **{**options, "connection": own})))
 
@@ -220,14 +169,14 @@ class AsyncQueue(Generic[C]):
         """Add all items or none, in one transaction; return their ids."""
         if not wait:
             return await self._call(Queue.enqueue_many, items, spawn=spawn)
-        # Those that are no iterable of contents are refused as they are.
+        # Values that are not an iterable of contents are refused by `enqueue_many` itself.
         given: Any = (
             items if isinstance(items, str | bytes | bytearray | dict) else await self._run_in_thread(list, items)
         )
         return await self._put(len(given), Queue.enqueue_many, given, wait=wait, spawn=spawn)
 
     async def get(self, id: int | None = None, *, key: str | None = None) -> _native.Item[C] | None:
-        """One item of this queue, by its id or its key."""
+        """Return one item of this queue, by its id or its key."""
         return await self._call(Queue.get, id, key=key)
 
     async def items(
@@ -240,13 +189,13 @@ class AsyncQueue(Generic[C]):
         after: int | None = None,
         newest_first: bool = False,
     ) -> list[_native.Item[C]]:
-        """A page of items in the order of their ids."""
+        """Return a page of items in the order of their ids."""
         return await self._call(
             Queue.items, status, project=project, group=group, limit=limit, after=after, newest_first=newest_first
         )
 
     async def failures(self, limit: int = 5) -> list[_native.Item[C]]:
-        """The latest failed items, newest first."""
+        """Return the latest failed items, newest first."""
         return await self._call(Queue.failures, limit)
 
     async def enqueue_file(self, path: str | os.PathLike[str], **options: Unpack[EnqueueOptions]) -> int:
@@ -258,13 +207,13 @@ class AsyncQueue(Generic[C]):
         await self._call(Queue.configure, **settings)
 
     async def mark_done_many(self, items: Iterable[AsyncItem[Any] | _native.Item[Any]]) -> int:
-        """Mark claimed items done in one transaction; say how many took effect."""
+        """Mark claimed items done in one transaction. Return how many took effect."""
         return await self._call(Queue.mark_done_many, [plain(item) for item in items])
 
     async def claim(
         self, *, wait: Seconds = 0.0, lease: Seconds | None = None, group: str | None = None, worker: str | None = None
     ) -> AsyncItem[C] | None:
-        """Take the next item; None when nothing is due. With `wait`, waits up to that long for one."""
+        """Claim the next item; None if nothing is due. With `wait`, wait up to that long for one."""
         items = await self._claim(1, "queue", wait, lease, group, worker)
         return items[0] if items else None
 
@@ -277,7 +226,7 @@ class AsyncQueue(Generic[C]):
         group: str | None = None,
         worker: str | None = None,
     ) -> list[AsyncItem[C]]:
-        """Take up to `limit` items in one transaction."""
+        """Claim up to `limit` items in one transaction."""
         return await self._claim(limit, "queue", wait, lease, group, worker)
 
     async def claim_group(
@@ -289,11 +238,11 @@ class AsyncQueue(Generic[C]):
         lease: Seconds | None = None,
         worker: str | None = None,
     ) -> list[AsyncItem[C]]:
-        """Take everything pending, or the first `limit`, of one group of which nothing is in work, in order."""
+        """Claim all pending items, or the first `limit`, of one group that has no item in progress, in order."""
         return await self._claim(limit, "group", wait, lease, group, worker)
 
     def lock(self, name: str, *, ttl: Seconds = 30.0, wait: Seconds = 0.0) -> AsyncLock:
-        """A lock of the whole file by its name: `async with queue.lock("nightly"): …`."""
+        """Return a named lock of the file: `async with queue.lock("nightly"): …`."""
         return AsyncLock(self, name, ttl, wait)
 
     async def wait(self, id: int, timeout: Seconds | None = None) -> _native.Item[C]:
@@ -312,13 +261,13 @@ class AsyncQueue(Generic[C]):
             if is_over:
                 raise TimeoutError(f"item {id} has not ended within {limit:g} s")
 
-    def __aiter__(self) -> Items[C]:
-        """Claim for ever; each item is renewed until `async with item:` ends it, and given back if nothing did."""
-        return Items(self)
+    def __aiter__(self) -> ItemIterator[C]:
+        """Claim for ever. Each item is renewed until `async with item:` ends it, and released if nothing did."""
+        return ItemIterator(self)
 
     @property
     def type(self) -> Any:
-        """The type of the content; None if there is none."""
+        """The type of the content; None if the queue has no type."""
         return None if self._shape is None else self._shape.type
 
     @overload
@@ -332,7 +281,7 @@ class AsyncQueue(Generic[C]):
     @overload
     def handler(self, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> AsyncRegister: ...
     def handler(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> Any:
-        """Make a typed function, to be awaited or not, the handler of this queue; see `Queue.handler`.
+        """Make a typed function, plain or a coroutine function, the handler of this queue; see `Queue.handler`.
 
         Its `enqueue` is awaited. A coroutine function may ask for the item with a first argument annotated `AsyncItem`.
         """
@@ -346,7 +295,7 @@ class AsyncQueue(Generic[C]):
         name = self.name if name is None else name
         if name in self._handlers:
             raise ValueError(f"the queue {name!r} has a handler already: {self._handlers[name].__name__}")
-        from membox_queue.handler import AsyncHandler
+        from membox_queue.loops.handler import AsyncHandler
 
         queue: AsyncQueue[Any] = self
         if name != self.name:
@@ -368,8 +317,8 @@ class AsyncQueue(Generic[C]):
     ) -> Coroutine[Any, Any, DrainReport]:
         """Claim and handle until nothing is due; the arguments are those of `Queue.drain`.
 
-        A coroutine function is awaited in the event loop, `concurrency` at a time, each call in a task of its own; a
-        plain one runs in a thread. Both see the context variables of whoever called `drain`.
+        A coroutine function is awaited in the event loop, `concurrency` at a time, each call in a task of its own. A
+        plain function runs in a thread. Both see the context variables of the caller of `drain`.
         """
         plan = {"exclusive": True, **plan}
         return self._loop(handler, planned("drain", DrainOptions, plan, batch=batch), self._stops)
@@ -389,36 +338,40 @@ class AsyncQueue(Generic[C]):
         return self._loop(handler, planned("work", WorkOptions, plan, batch=batch, stays=True), self._stops)
 
     def stop(self) -> None:
-        """End the loops that run on this object: nothing more is claimed, what runs has the grace to end.
+        """Stop the loops that run on this object: they claim no more, and running handlers have the grace period.
 
-        Also one whose task has not had its first turn yet.
+        That includes a loop whose task has not started yet.
         """
         self._stops += 1
         for loop in tuple(self._loops):
             loop.stop()
 
     async def close(self) -> None:
-        """End this object's use of the file. Closing twice is closing once.
+        """Close this object. Closing it twice is allowed.
 
-        Loops that still run on it end at once, as after `stop()` without a grace; what they hold is given back first.
+        Loops that still run on it end at once, without a grace period, after their items are released.
         """
         if self._is_closed:
             return
         self._begin_in_child()
         loops = tuple(self._loops)
         for loop in loops:
-            loop.leave()
+            loop.end_now()
         for loop in loops:
-            await loop.has_left()
-        await self._left.given_back()
+            await loop.wait_ended()
+        await self._abandoned.released()
         self._is_closed = True
         for handler in self._handlers.values():
             await handler.queue.close()
         if self._queue is not None:
-            await settled(asyncio.get_running_loop().run_in_executor(self._threads, self._queue.close))
+            await result_despite_cancellation(
+                asyncio.get_running_loop().run_in_executor(self._threads, self._queue.close)
+            )
         if self._shared_waits is not None:
-            # Nothing of the file stays open for waits that are over.
-            await settled(asyncio.get_running_loop().run_in_executor(self._threads, self._shared_waits.watcher.let_go))
+            # The watcher closes its descriptors of the file.
+            await result_despite_cancellation(
+                asyncio.get_running_loop().run_in_executor(self._threads, self._shared_waits.watcher.let_go)
+            )
         self._threads.shutdown(wait=False)
         self._looks.shutdown(wait=False)
         self._lock_waits.close()
@@ -442,142 +395,12 @@ class AsyncQueue(Generic[C]):
         state = " (closed)" if self._is_closed else ""
         return f"<AsyncQueue {self.name!r} in {os.fspath(self._path)!r}{state}>"
 
-    async def _opened(self) -> Queue[C]:
-        self._begin_in_child()
-        if self._left:
-            # Before anything else: whoever left a loop finds its item given back.
-            await self._left.given_back()
-        if self._queue is None:
-            await self._run_in_thread(self._open_once)
-        assert self._queue is not None
-        return self._queue
-
-    def _open_once(self) -> None:
-        """In a thread: event loops of several threads may come at once."""
-        with self._opening:
-            if self._queue is None:
-                self._queue = self._open()
-
-    async def _call(self, method: Callable[..., T], *arguments: Any, **options: Any) -> T:
-        """Call a verb. One that is cancelled while it waits for other writers, or for room, changes nothing."""
-        queue = await self._opened()
-        given = [plain(argument) for argument in arguments]
-        named = {name: plain(value) for name, value in options.items()}
-        call = functools.partial(method, queue, *given, **named)
-        return await self._interruptible(_native.Token(), call)
-
-    async def _put(self, count: int, method: Callable[..., T], *arguments: Any, **options: Any) -> T:
-        """Enqueue so many items, waiting in line for room if the queue is full and the caller has time."""
-        wait = options.get("wait")
-        if not wait or options.get("connection") is not None:
-            return await self._call(method, *arguments, **options)
-        queue = await self._opened()
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + queue._seconds("wait", wait)
-        del options["wait"]
-        with Ticket(self._waits(queue)) as ticket:
-            has_turn = ticket.waits.watcher.stand_for_room(ticket.number, queue, count)
-            while has_turn or await ticket.turn(deadline):
-                has_turn = False
-                try:
-                    return await self._call(method, *arguments, **options)
-                except QueueFullError:
-                    if clock() >= deadline:
-                        raise
-        return await self._call(method, *arguments, **options)
-
-    async def _run_in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Call something short; when we are cancelled meanwhile, what it does is done before that is told."""
-        return await settled(self._submit(self._threads, function, *arguments))
-
-    async def _look(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Look for somebody who waits, beside the other verbs."""
-        return await settled(self._submit(self._looks, function, *arguments))
-
-    def _submit(self, threads: ThreadPoolExecutor, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
-        self._check_is_open()
-        return asyncio.get_running_loop().run_in_executor(threads, function, *arguments)
-
-    def _check_is_open(self) -> None:
-        if self._is_closed:
-            raise QueueClosedError("this queue is closed; open a new AsyncQueue to go on")
-        self._begin_in_child()
-
-    def _waits(self, queue: Queue[C]) -> Waits:
-        """The waits of all queues of the file."""
-        self._check_is_open()
-        if self._shared_waits is None:
-            self._shared_waits = waits.of(queue)
-        return self._shared_waits
-
-    def _begin_in_child(self) -> None:
-        """A forked child has none of its parent's threads."""
-        if self._process != os.getpid():
-            self._begin()
-
-    def _leave(self, item: AsyncItem[Any], events: asyncio.AbstractEventLoop) -> None:
-        """Give back what a loop left behind."""
-        if self._queue is not None:
-            self._left.leave(functools.partial(self._queue.release, item._item), events)
-
-    async def _claim(
-        self,
-        limit: int | None,
-        kind: str,
-        wait: Seconds,
-        lease: Seconds | None,
-        group: str | None,
-        worker: str | None,
-    ) -> list[AsyncItem[C]]:
-        queue = await self._opened()
-        plan = queue._plan_claim(limit, kind, wait, lease, group, worker)
-        if not plan.wait:
-            return await self._claim_once(queue, plan, 0.0, self._threads)
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + plan.wait
-        with Ticket(self._waits(queue)) as ticket:
-            has_turn = ticket.waits.watcher.stand(ticket.number, queue, plan)
-            while has_turn or await ticket.turn(deadline):
-                has_turn = False
-                if items := await self._claim_once(queue, plan, max(0.0, deadline - clock()), self._looks):
-                    return items
-            return []
-
-    async def _claim_once(
-        self, queue: Queue[C], plan: _native.ClaimPlan, left: float, threads: ThreadPoolExecutor
-    ) -> list[AsyncItem[C]]:
-        """Claim what is there now; when we are cancelled meanwhile, it is given back before that is told."""
-        token = _native.Token()
-        claim = functools.partial(queue._claim, plan, left)
-        claiming = self._submit(threads, token.call, claim)
-        try:
-            items = await asyncio.shield(claiming)
-        except asyncio.CancelledError:
-            token.cancel()
-            with contextlib.suppress(QueueError):
-                if items := await outlast(claiming):
-                    await outlast(self._run_in_thread(give_back, queue, items))
-            raise
-        return [AsyncItem(item, self._run_in_thread) for item in items]
-
-    async def _interruptible(self, token: _native.Token, call: Callable[[], T], *, waits: bool = False) -> T:
-        """Call something that may take long and can be ended by its token."""
-        self._check_is_open()
-        waiting = self._lock_waits.call(token.call, call) if waits else self._submit(self._threads, token.call, call)
-        try:
-            return await asyncio.shield(waiting)
-        except asyncio.CancelledError:
-            token.cancel()
-            with contextlib.suppress(Exception):
-                await outlast(waiting)
-            raise
-
     async def _loop(self, handler: Any, plan: Plan, stops: int) -> DrainReport:
-        """Run a loop; `stops` is how often the queue had been stopped when it was asked for."""
+        """Run a loop; `stops` is how often the queue had been stopped when the loop was requested."""
         if handler is None and self.name not in self._handlers:
             raise TypeError(f"the queue {self.name!r} has no handler; give one, or register it with @queue.handler")
         handler = self._handlers[self.name] if handler is None else handler
-        loop = Loop(await self._opened(), handler, plan, self._run_in_thread)
+        loop = TaskDriver(await self._opened(), handler, plan, self._run_in_thread)
         self._loops.add(loop)
         if self._stops != stops:
             loop.stop()
@@ -586,17 +409,3 @@ class AsyncQueue(Generic[C]):
         finally:
             self._loops.discard(loop)
             loop.end()
-
-
-def resolved(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """The file that a path leads to now. What leads to none is left to the opening, which says why."""
-    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
-    if not text or text == ":memory:" or text[:5].lower() == "file:" or not os.path.isdir(os.path.dirname(text) or "."):
-        return path
-    return os.path.realpath(text)
-
-
-def give_back(queue: Queue[Any], items: list[_native.Item[Any]]) -> None:
-    """Release items uncounted; the last of a batch first, so that each goes by itself."""
-    for item in reversed(items):
-        queue.release(item)

@@ -1,4 +1,4 @@
-"""Waits: all tasks that wait for something in one file, and the one thread that watches it for them."""
+"""Waits: all tasks that wait for something in one file, and the one thread that watches the file."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
     from membox_queue import _native
 
-    Told = list[tuple[asyncio.Future[Any], Any]]
+    Answers = list[tuple[asyncio.Future[Any], Any]]
 
 OVER = object()
-"""What a wait is told when its time is over."""
+"""The answer to a wait whose time is over."""
 
 
 class Waits:
-    """Tickets of the tasks that wait, from any event loop, and the thread that tells them of their turn.
+    """Tickets of the waiting tasks of all event loops, and the thread that wakes them when it is their turn.
 
-    The thread is a daemon that lives while there are waits; it calls no code but its own.
+    The thread is a daemon that lives while there are waits; it never calls code of the application.
     """
 
     def __init__(self, watcher: _native.Watcher) -> None:
@@ -38,23 +38,23 @@ class Waits:
             threading.Thread(target=self.serve, name="membox-queue-watch", daemon=True).start()
 
     def serve(self) -> None:
-        """In the thread: tell each event loop, once a batch, which of its waits have their turn."""
+        """In the thread: wake each event loop, once a batch, with the waits that have their turn."""
         while (turns := self.watcher.turns()) is not None:
-            by_loop: dict[asyncio.AbstractEventLoop, Told] = {}
+            by_loop: dict[asyncio.AbstractEventLoop, Answers] = {}
             for tickets, item in turns:
                 for ticket in tickets:
                     if (future := self.waiting.get(ticket)) is not None:
                         by_loop.setdefault(future.get_loop(), []).append((future, item))
-            for loop, told in by_loop.items():
+            for loop, answers in by_loop.items():
                 try:
-                    loop.call_soon_threadsafe(tell, told)
+                    loop.call_soon_threadsafe(answer, answers)
                 except RuntimeError:
                     self.forget(loop)
             # Nothing of a batch is kept until the next.
             del turns, by_loop
 
     def forget(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Give back the tickets of an event loop that was closed: none of its tasks will."""
+        """Return the tickets of a closed event loop, whose tasks cannot do so."""
         for ticket, future in tuple(self.waiting.items()):
             if future.get_loop() is loop:
                 self.waiting.pop(ticket, None)
@@ -63,16 +63,16 @@ class Waits:
     async def ended(self, queue: _native.Queue[Any], id: int, deadline: float) -> tuple[Any, bool]:
         """Wait for the end of an item.
 
-        Return the item, None when the caller is to look for itself, or OVER; and whether it was looked at once.
+        Return the item, None if the caller must read it itself, or OVER; and whether it was read once.
         """
         with Ticket(self) as ticket:
             future = ticket.wait(deadline, lambda: self.watcher.await_ending(ticket.number, queue, id))
-            told = await future
-            return told, ticket.leave()
+            found = await future
+            return found, ticket.leave()
 
 
 class Ticket:
-    """One task's claim to be told; given back at the end of a `with` block."""
+    """One task's place in line, until the end of a `with` block."""
 
     def __init__(self, waits: Waits) -> None:
         self.waits = waits
@@ -88,40 +88,40 @@ class Ticket:
         self.leave()
 
     def wait(self, deadline: float, begin: Callable[[], bool]) -> asyncio.Future[Any]:
-        """What is told when the ticket has its turn, or when the time of the event loop is over."""
+        """Return a future that is answered when the ticket has its turn, or with OVER at the deadline."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self.waits.waiting[self.number] = future
         if deadline < math.inf:
-            self.timer = loop.call_at(deadline, tell, [(future, OVER)])
+            self.timer = loop.call_at(deadline, answer, [(future, OVER)])
         self.waits.start(begin())
         return future
 
     async def turn(self, deadline: float) -> bool:
-        """Wait for a turn in line; False when the time is over."""
+        """Wait for a turn in line. Return False at the deadline."""
         try:
             watcher = self.waits.watcher
             return await self.wait(deadline, lambda: watcher.await_turn(self.number)) is not OVER
         finally:
-            self.be_quiet()
+            self.stop_listening()
 
-    def be_quiet(self) -> None:
-        """Be told nothing any more."""
+    def stop_listening(self) -> None:
+        """Stop listening for an answer."""
         self.waits.waiting.pop(self.number, None)
         if self.timer is not None:
             self.timer.cancel()
 
     def leave(self) -> bool:
-        """Give the ticket back; a turn goes to the next. Return whether an awaited item was looked at once."""
-        self.be_quiet()
+        """Leave the line; a turn goes to the next ticket. Return whether an awaited item was read once."""
+        self.stop_listening()
         return self.waits.watcher.leave(self.number)
 
 
-def tell(told: Told) -> None:
-    """In the event loop: tell those who still wait."""
-    for future, what in told:
+def answer(answers: Answers) -> None:
+    """In the event loop: answer the waits that were not cancelled."""
+    for future, value in answers:
         if not future.done():
-            future.set_result(what)
+            future.set_result(value)
 
 
 class Files:
@@ -132,7 +132,7 @@ class Files:
         self.waits: weakref.WeakValueDictionary[int, Waits] = weakref.WeakValueDictionary()
 
     def of(self, queue: _native.Queue[Any]) -> Waits:
-        """Those of a queue's file; all queues of a file share them."""
+        """Return the waits of a queue's file; all queues of a file share them."""
         with self.lock:
             found = self.waits.get(queue._database)
             if found is None:

@@ -1,10 +1,10 @@
-"""The command line, `membox-queue`. It needs the extra `cli`, typer and rich; `process` alone needs nothing else."""
+"""The command line, `membox-queue`. It needs the extra `cli` (typer and rich); `process` works without."""
 
 import sys
 
 
 def main() -> None:
-    """Run `membox-queue`, or tell how to get it."""
+    """Run `membox-queue`, or exit with a message that says what to install."""
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401

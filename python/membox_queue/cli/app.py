@@ -1,4 +1,4 @@
-"""Which commands there are."""
+"""The commands of `membox-queue`."""
 
 from typing import Annotated, Any
 
@@ -6,15 +6,15 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from membox_queue.cli import file, ingest, listing, process, repair, schedule, settings, status
-from membox_queue.cli.mistakes import told_in_a_line
+from membox_queue.cli.usage import errors_in_one_line
 
 
 class Commands(TyperGroup):
-    """All commands; none of them shows a traceback for a mistake."""
+    """All commands; none of them shows a traceback for a wrong input."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was given."""
-        with told_in_a_line():
+        with errors_in_one_line():
             return super().invoke(ctx)
 
 
@@ -34,23 +34,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
-    epilog="""Options follow the command; --db and --queue say which queue (MEMBOX_QUEUE_DB sets the file for all).
+    epilog="""Options follow the command; --db and --queue choose the queue (MEMBOX_QUEUE_DB sets the default file).
     Exit codes: 0 done, 1 not possible or not healthy, 2 wrong usage, 3 items failed, 130 interrupted.""",
 )
 
 
 def version(asked: bool) -> None:
-    """Say which version this is, and leave."""
+    """Show the version and exit."""
     if asked:
-        from membox_queue import _native
+        from membox_queue.wire.health import versions
 
-        typer.echo(f"membox-queue {_native.__version__}, SQLite {_native.sqlite_version}")
+        typer.echo("membox-queue {}, SQLite {}".format(*versions()))
         raise typer.Exit
 
 
 @app.callback()
 def main(
-    _version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Say which.")] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     """A durable work queue inside an SQLite file."""
 

@@ -1,167 +1,23 @@
-"""What `doctor` looks at, and what it makes of it."""
+"""Findings of `doctor` as lines for people."""
 
 from __future__ import annotations
 
-import platform
-import shutil
-import sqlite3
-import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from membox_queue import _native
 from membox_queue.cli import screen
-from membox_queue.cli.opening import existing
-from membox_queue.errors import QueueError
-from membox_queue.legible import duration, number, size
+from membox_queue.terminal_text import line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from rich.console import RenderableType
 
-    from membox_queue.queue import Queue
+    from membox_queue.wire.health import Finding
 
-LONG_LOG = 64 << 20
-"""A log longer than this is not being folded back."""
-LITTLE_SPACE = 200 << 20
-LONG_WAIT = 60.0
-"""Seconds after which somebody should have looked at what waits."""
-LOCK_PATIENCE = 2.0
-"""Seconds for which an honest writer may hold the lock."""
-RESET_BUG = ((3, 7, 0), (3, 51, 3))
-"""From the first to before the second, SQLite can damage a file when its log starts anew."""
-MARKS = {"ok": "green", "note": "yellow", "bad": "red"}
-
-
-@dataclass
-class Finding:
-    """One thing that was looked at: `ok`, a `note` worth knowing, or `bad`."""
-
-    about: str
-    level: str
-    words: str
-
-
-def examine(db: Path, name: str) -> list[Finding]:
-    """Look at everything."""
-    try:
-        with existing(db, name) as queue:
-            seen = queue.check()
-            findings = [*of_file(queue, db, seen), *of_queue(queue, seen)]
-    except QueueError as error:
-        findings = [Finding("file", "bad", str(error))]
-    return [*findings, *of_versions()]
-
-
-def of_file(queue: Queue, db: Path, seen: dict[str, Any]) -> Iterator[Finding]:
-    """The file: soundness, size, log, locks, disk."""
-    faults = seen["faults"]
-    if faults:
-        yield Finding("integrity", "bad", f"{number(len(faults), 'fault')}: {faults[0]}; restore a backup")
-    else:
-        yield Finding("integrity", "ok", "no faults found")
-    if mended := seen["mended"]:
-        words = (
-            f"{', '.join(mended[:3])}{', …' if len(mended) > 3 else ''}: missing or altered, and made anew by opening"
-        )
-        yield Finding("schema", "note", words)
-    spare = f", {size(seen['free_bytes'])} of it free" if seen["free_bytes"] else ""
-    yield Finding("file", "ok", f"{size(seen['file_bytes'])}{spare}, schema {seen['schema_version']}")
-    log = size(seen["wal_bytes"])
-    if seen["wal_bytes"] > LONG_LOG:
-        words = f"{log}: a reader that never ends keeps it from being folded back; close it, then: membox-queue compact"
-        yield Finding("log", "note", words)
-    else:
-        yield Finding("log", "ok", log)
-    if not seen["own_locks"]:
-        words = "this file system has no locks of open files: do not use sqlite3 on it in the process of a queue"
-        yield Finding("locks", "bad", words)
-    elif writer := stubborn(queue):
-        words = (
-            f"{writer} has had the write lock for {duration(LOCK_PATIENCE)}, so nobody can write; end its transaction"
-        )
-        yield Finding("locks", "bad", words)
-    else:
-        yield Finding("locks", "ok", "belong to the open file; nobody blocks the file")
-    free = shutil.disk_usage(db.resolve().parent).free
-    yield Finding("disk", "note" if free < LITTLE_SPACE else "ok", f"{size(free)} free")
-
-
-def stubborn(queue: Queue) -> str | None:
-    """Who holds the write lock, and goes on holding it."""
-    deadline = time.monotonic() + LOCK_PATIENCE
-    while writer := queue.check(thorough=False)["writer"]:
-        if time.monotonic() >= deadline:
-            return str(writer)
-        time.sleep(0.05)
-    return None
-
-
-def of_queue(queue: Queue, seen: dict[str, Any]) -> Iterator[Finding]:
-    """The queue: what is stuck, what nothing sees, what stays, what waits, what failed."""
-    stats, stuck = queue.stats(), seen["stuck"]
-    counts = stats["counts"]
-    if stuck:
-        gone = f"{some(stuck)} in the hands of workers that are gone"
-        words = f"{gone}; the next one takes them back: membox-queue process HANDLER"
-        yield Finding("stuck", "bad", words)
-    else:
-        yield Finding("stuck", "ok", "nothing")
-    if unknown := seen["unknown_status"]:
-        words = f"{some(unknown)} with a status that is none, so nothing sees them; set it to pending, or delete them"
-        yield Finding("status", "bad", words)
-    for table, ids in seen["kept_by_foreign_keys"].items():
-        yield Finding(
-            "kept", "note", f"{some(ids)} that retention passes over: rows of the table {table} refer to them"
-        )
-    age = stats["oldest_pending_age"]
-    waiting = number(counts["pending"], "item") + (f", the oldest for {duration(age)}" if age is not None else "")
-    if stats["paused"]:
-        yield Finding("waiting", "note", f"{waiting}; the queue is paused, until: membox-queue resume")
-    elif age is not None and age > LONG_WAIT and not stats["worker_is_alive"] and not counts["processing"]:
-        yield Finding("waiting", "note", f"{waiting}, and no worker; start one: membox-queue process HANDLER")
-    else:
-        yield Finding("waiting", "ok", waiting)
-    failed = number(counts["failed"], "item")
-    words = f"{failed}; see: membox-queue failures" if counts["failed"] else "nothing"
-    yield Finding("failed", "note" if counts["failed"] else "ok", words)
-
-
-def some(ids: list[int]) -> str:
-    """How many items, and which, the first few."""
-    return f"{number(len(ids), 'item')} ({', '.join(map(str, ids[:5]))}{', …' if len(ids) > 5 else ''})"
-
-
-def of_versions() -> Iterator[Finding]:
-    """What runs here."""
-    ours = (
-        f"membox_queue {_native.__version__} with SQLite {_native.sqlite_version}, Python {platform.python_version()}"
-    )
-    yield Finding("versions", "ok", ours)
-    first, mended = RESET_BUG
-    if first <= sqlite3.sqlite_version_info < mended:
-        words = (
-            f"Python's own sqlite3 is {sqlite3.sqlite_version}; before 3.51.3 it can, rarely, damage a file in WAL mode"
-        )
-        yield Finding("sqlite3", "note", words)
-    else:
-        yield Finding("sqlite3", "ok", f"Python's own is {sqlite3.sqlite_version}")
-
-
-def verdict(findings: list[Finding]) -> dict[str, Any]:
-    """What all of it comes to."""
-    bad = [finding.about for finding in findings if finding.level == "bad"]
-    notes = [finding.about for finding in findings if finding.level == "note"]
-    if bad:
-        return {"healthy": False, "verdict": f"unhealthy: {', '.join(bad)}"}
-    return {"healthy": True, "verdict": f"healthy; worth a look: {', '.join(notes)}" if notes else "healthy"}
+STYLES = {"ok": "green", "note": "yellow", "bad": "red"}
 
 
 def lines(findings: list[Finding]) -> list[RenderableType]:
     """The findings for people."""
-    rows = [[screen.text(found.level, MARKS[found.level]), found.about, wrapping(found.words)] for found in findings]
+    rows = [[screen.text(found.level, STYLES[found.level]), found.about, wrapping(found.words)] for found in findings]
     table = screen.table(["level", "about", "*words"], rows)
     table.show_header = False
     return [table]
@@ -170,7 +26,5 @@ def lines(findings: list[Finding]) -> list[RenderableType]:
 def wrapping(words: str) -> Any:
     """Advice is worth a second line: nothing of it is cut."""
     from rich.text import Text
-
-    from membox_queue.legible import line
 
     return Text(line(words))

@@ -9,13 +9,13 @@ try:
     import select
     import termios
     import tty
-except ImportError:  # Windows: Ctrl-C leaves.
+except ImportError:  # Windows: Ctrl-C quits.
     termios = None  # type: ignore[assignment]
 
 
 @contextlib.contextmanager
 def listening() -> Iterator[Callable[[float], str]]:
-    """Give a function that waits so many seconds for a key, and returns it or an empty string."""
+    """Yield a function that waits up to some seconds for a key, and returns it or an empty string."""
     if termios is None or not sys.stdin.isatty():
         yield sleep
         return
@@ -28,6 +28,6 @@ def listening() -> Iterator[Callable[[float], str]]:
 
 
 def sleep(limit: float) -> str:
-    """Wait where no key can come."""
+    """Wait where no key can be read."""
     time.sleep(limit)
     return ""

@@ -1,4 +1,4 @@
-"""list, show and failures: items one a line, or one in full."""
+"""list, show and failures: items in one line each, or one in full."""
 
 import json
 import sys
@@ -6,38 +6,39 @@ from typing import Annotated, Any
 
 import typer
 
-from membox_queue import _native
-from membox_queue.cli import overview, plain, screen
-from membox_queue.cli.mistakes import Mistake
+from membox_queue import Attempt, Item
+from membox_queue.cli import overview, screen
 from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
 from membox_queue.cli.options import AsJson, Db, Name
-from membox_queue.legible import block, duration, line
+from membox_queue.cli.usage import UsageError
 from membox_queue.queue import Queue
+from membox_queue.terminal_text import block, duration, line
+from membox_queue.wire import item as wire
 
-Limit = Annotated[int, typer.Option(min=1, help="How many.")]
-Id = Annotated[int, typer.Argument(metavar="ID", help="The item's number.")]
+Limit = Annotated[int, typer.Option(min=1, help="Maximum number of items.")]
+Id = Annotated[int, typer.Argument(metavar="ID", help="The id of the item.")]
 
 
 def list_items(
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
     status: Annotated[str | None, typer.Option(help="pending, processing, done, failed or cancelled.")] = None,
-    project: Annotated[str | None, typer.Option(help="Only of this project.")] = None,
-    group: Annotated[str | None, typer.Option(help="Only of this group.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only items of this project.")] = None,
+    group: Annotated[str | None, typer.Option(help="Only items of this group.")] = None,
     limit: Limit = 20,
     after: Annotated[
-        int | None, typer.Option(metavar="ID", help="Go on after the last one of the page before.")
+        int | None, typer.Option(metavar="ID", help="Continue after the last item of the previous page.")
     ] = None,
-    oldest: Annotated[bool, typer.Option("--oldest", help="The oldest first.")] = False,
+    oldest: Annotated[bool, typer.Option("--oldest", help="Oldest first.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Items, the newest first."""
+    """List items, newest first."""
     with existing(db, queue) as opened:
         page: dict[str, Any] = {"status": status, "project": project, "group": group, "after": after}
         found = opened.items(**page, limit=limit, newest_first=not oldest)
-    items = [plain.brief(item) for item in found]
+    items = [wire.brief(item) for item in found]
     if as_json:
-        plain.put(items)
+        screen.write_json(items)
         return
     rows: list[list[Any]] = [[str(item["id"]), screen.status_text(item["status"]), *about(item)] for item in items]
     if rows:
@@ -45,7 +46,7 @@ def list_items(
     if len(rows) == limit:
         screen.hint(f"more: --after {items[-1]['id']}")
     elif not rows:
-        screen.hint("nothing there")
+        screen.hint("no items")
 
 
 def about(item: dict[str, Any]) -> list[str]:
@@ -56,47 +57,47 @@ def about(item: dict[str, Any]) -> list[str]:
 
 
 def failures(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, limit: Limit = 20, as_json: AsJson = False) -> None:
-    """The latest failed items with their errors, the newest first."""
+    """List the latest failed items with their errors, newest first."""
     with existing(db, queue) as opened:
-        items = [plain.brief(item) for item in opened.failures(limit=limit)]
+        items = [wire.brief(item) for item in opened.failures(limit=limit)]
     if as_json:
-        plain.put(items)
+        screen.write_json(items)
     elif items:
         screen.show(overview.failure_table(items))
     else:
-        screen.hint("nothing has failed")
+        screen.hint("no failed items")
 
 
 def show(
     id: Id,
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
-    content: Annotated[bool, typer.Option("--content", help="The content alone, as it is.")] = False,
+    content: Annotated[bool, typer.Option("--content", help="Write only the content, unchanged.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """One item: what is known about it, its history and its content."""
+    """Show one item: its fields, history and content."""
     with existing(db, queue) as opened:
         item = found(opened, id)
         history = opened.history(id)
     if as_json:
-        plain.put(plain.whole(item, history))
+        screen.write_json(wire.whole(item, history))
     elif content:
         write(item.content)
     else:
-        tell(item, history)
+        show_item(item, history)
 
 
-def found(queue: Queue, id: int) -> _native.Item:
-    """An item that must be there."""
+def found(queue: Queue, id: int) -> Item:
+    """Return an item, or raise UsageError if the queue has none of that id."""
     if (item := queue.get(id)) is None:
         elsewhere = [name for name in queue.queues() if name != queue.name]
         others = f"; other queues of the file: {', '.join(elsewhere)}" if elsewhere else ""
-        raise Mistake(f"the queue {queue.name} has no item {id}{others}")
+        raise UsageError(f"the queue {queue.name} has no item {id}{others}")
     return item
 
 
 def write(content: Any) -> None:
-    """Write content as it is; a terminal gets it with unprintable characters spelled out."""
+    """Write content unchanged; on a terminal, unprintable characters are escaped."""
     raw = content if isinstance(content, bytes) else as_text(content).encode("utf-8", "surrogatepass")
     if sys.stdout.isatty():
         typer.echo(block(raw.decode("utf-8", "replace")))
@@ -109,9 +110,9 @@ def as_text(content: Any) -> str:
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=2)
 
 
-def tell(item: _native.Item, history: list[_native.Attempt]) -> None:
-    """Show an item to people."""
-    seen = plain.brief(item)
+def show_item(item: Item, history: list[Attempt]) -> None:
+    """Print an item for people."""
+    seen = wire.brief(item)
     times = ("enqueued_at", "run_at", "started_at", "finished_at")
     facts: list[list[Any]] = [["status", screen.status_text(item.status)]]
     facts += [
@@ -139,7 +140,7 @@ def tell(item: _native.Item, history: list[_native.Attempt]) -> None:
     if item.result is not None:
         passage("result", as_text(item.result))
     bytes_held = isinstance(item.content, bytes)
-    passage("content", plain.preview(item, 80) if bytes_held else as_text(item.content))
+    passage("content", wire.preview(item, 80) if bytes_held else as_text(item.content))
 
 
 def passage(name: str, text: str) -> None:
@@ -148,7 +149,7 @@ def passage(name: str, text: str) -> None:
     typer.echo("\n".join(f"  {row}".rstrip() for row in block(text).rstrip("\n").split("\n")))
 
 
-def attempt_row(attempt: _native.Attempt) -> list[Any]:
+def attempt_row(attempt: Attempt) -> list[Any]:
     """How one attempt ended."""
     took = ""
     if attempt.started_at and attempt.ended_at:

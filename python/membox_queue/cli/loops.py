@@ -7,13 +7,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from membox_queue.drain import DrainReport, is_async
-from membox_queue.progress import stopping_words
+from membox_queue.loops.loop import is_async
+from membox_queue.loops.plan import DEFAULT_GRACE
+from membox_queue.loops.progress import stopping_message
+from membox_queue.loops.report import DrainReport
 from membox_queue.queue import Queue
 
 
 def loop(queue: Queue, handler: Callable[[Any], Any], *, stays: bool, **plan: Any) -> DrainReport:
-    """Drain, or work until stopped; Ctrl-C and SIGTERM end it, a second one at once, by KeyboardInterrupt."""
+    """Drain, or work until stopped. Ctrl-C and SIGTERM stop it; a second signal raises KeyboardInterrupt."""
     if is_async(handler):
         try:
             return asyncio.run(awaiting(queue, handler, stays, plan))
@@ -38,7 +40,7 @@ async def awaiting(queue: Queue, handler: Callable[[Any], Any], stays: bool, pla
                 return
             own.stop()
             if is_watched:
-                print(stopping_words(30), file=sys.stderr)
+                print(stopping_message(DEFAULT_GRACE), file=sys.stderr)
 
         for number in (signal.SIGINT, signal.SIGTERM):
             # Where asyncio cannot (Windows), Ctrl-C ends it at once.

@@ -1,50 +1,31 @@
-"""A queue at a glance: looked at once, told as plain values or as lines for people."""
+"""A queue at a glance, as lines for people."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from membox_queue import _native
-from membox_queue.cli import plain, screen
-from membox_queue.legible import duration, number
+from membox_queue.cli import screen
+from membox_queue.terminal_text import duration, number
+from membox_queue.wire.overview import now
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from rich.console import RenderableType
     from rich.text import Text
 
-    from membox_queue.queue import Queue
-
 SHOWN = ("pending", "processing", "done", "failed")
-"""Statuses that are shown also when nothing stands in them."""
-
-
-def now() -> datetime:
-    """What the queues' clock says."""
-    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=_native.clock())
+"""Statuses that are shown even if their count is zero."""
 
 
 def ago(time: datetime | None) -> str:
-    """How long ago something was."""
+    """Return how long ago a time was."""
     return "" if time is None else f"{duration((now() - time).total_seconds())} ago"
 
 
-def look(queue: Queue, failures: int = 5, running: int = 20) -> dict[str, Any]:
-    """All that an overview tells, read once."""
-    return {
-        "file": str(queue.path),
-        "queue": queue.name,
-        **queue.stats(),
-        "coverage_note": queue.coverage_note(),
-        "running": [plain.brief(item) for item in queue.running(limit=running)],
-        "failures": [plain.brief(item) for item in queue.failures(limit=failures)],
-        "queues": queue.queues(),
-    }
-
-
 def lines(seen: dict[str, Any]) -> list[RenderableType]:
-    """The same for people."""
+    """Return an overview as lines for people."""
     parts: list[RenderableType] = [
         heading(seen),
         screen.indented(screen.facts(["status", ">count", "*"], counts(seen))),
@@ -53,7 +34,7 @@ def lines(seen: dict[str, Any]) -> list[RenderableType]:
     if seen["running"]:
         rows = [running_row(item) for item in seen["running"]]
         columns = [">id", "*document", "for", ">attempt", "*progress", "worker"]
-        parts += ["", screen.text("in work", "bold"), screen.indented(screen.table(columns, rows))]
+        parts += ["", screen.text("in progress", "bold"), screen.indented(screen.table(columns, rows))]
     if seen["failures"]:
         parts += ["", screen.text("recent failures", "bold"), screen.indented(failure_table(seen["failures"]))]
     return parts
@@ -75,16 +56,16 @@ def counts(seen: dict[str, Any]) -> list[list[str | Text]]:
     stuck = (
         [f"{len(seen['stuck']):,} stuck: held by dead workers, the next claim reclaims them"] if seen["stuck"] else []
     )
-    beside = {"pending": ", ".join(waits), "processing": ", ".join(stuck)}
+    notes = {"pending": ", ".join(waits), "processing": ", ".join(stuck)}
     rows: list[list[str | Text]] = []
     for status, count in seen["counts"].items():
         if count or status in SHOWN:
-            rows.append([screen.text(status, screen.STYLES.get(status, "")), f"{count:,}", beside.get(status, "")])
+            rows.append([screen.text(status, screen.STYLES.get(status, "")), f"{count:,}", notes.get(status, "")])
     return rows
 
 
 def facts(seen: dict[str, Any]) -> list[list[str | Text]]:
-    """What else there is to say, each in a line."""
+    """Return further facts, one a line."""
     rows: list[list[str | Text]] = [["worker", worker(seen)]]
     if seen["next_due_at"]:
         rows.append(["next due", due(seen["next_due_at"])])
@@ -101,13 +82,13 @@ def facts(seen: dict[str, Any]) -> list[list[str | Text]]:
 
 
 def due(moment: datetime) -> str:
-    """How long until a moment; what has passed waits for somebody who claims."""
+    """Return how long until a moment; what is past waits for the next claim."""
     left = (moment - now()).total_seconds()
     return f"in {duration(left)}" if left > 0 else "now"
 
 
 def worker(seen: dict[str, Any]) -> str:
-    """Who drains the queue."""
+    """Return which worker drains the queue, or how to start one."""
     if (found := seen["worker"]) is not None:
         return f"pid {found['pid']} on {found['hostname']}, seen {ago(found['heartbeat'])}"
     if seen["paused"] and seen["counts"]["pending"]:
@@ -141,5 +122,5 @@ def failure_table(failures: list[dict[str, Any]]) -> RenderableType:
 
 
 def document(item: dict[str, Any]) -> str:
-    """What an item is called by people: its file's name, else its first words."""
+    """Return what people call an item: the name of its file, else its first words."""
     return PurePath(item["source_path"]).name if item["source_path"] else item["preview"]

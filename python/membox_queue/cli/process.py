@@ -1,6 +1,6 @@
-"""process: the worker, with a bar when somebody looks and a log when nobody does.
+"""process: the worker, with a bar on a terminal and a log elsewhere.
 
-Workers are spawned as it, so it needs nothing but the standard library; rich, for the bar, is used where it is there.
+Spawned workers run it, so it needs only the standard library; rich, for the bar, is used if it is installed.
 """
 
 import argparse
@@ -16,29 +16,30 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from membox_queue.cli import plain
+from membox_queue.cli import screen
 from membox_queue.cli.loops import loop
-from membox_queue.cli.mistakes import FAILED_ITEMS, INTERRUPTED, Mistake, told_in_a_line
 from membox_queue.cli.opening import DB_VARIABLE, existing, find_handlers_here
 from membox_queue.cli.spans import seconds
-from membox_queue.drain import DrainReport
+from membox_queue.cli.usage import FAILED_ITEMS, INTERRUPTED, UsageError, errors_in_one_line
+from membox_queue.loops.report import DrainReport
 from membox_queue.queue import Queue
-from membox_queue.worker import arriving, decoded, load_handler, place_of
+from membox_queue.workers.names import load_handler, queue_of
+from membox_queue.workers.spawn import announced, settings_from
 
-SUMMARY = "Handle what is due, then leave; with --watch, stay and wait for more."
+SUMMARY = "Handle what is due, then exit; with --watch, wait for more."
 
 
 def main(arguments: Sequence[str], program: str) -> int:
     """Run the command with these arguments, and return its exit code; `program` is what was typed before them."""
     given = options(program).parse_args(arguments)
-    with told_in_a_line():
+    with errors_in_one_line():
         try:
             code = process(given)
             sys.stdout.flush()
         except KeyboardInterrupt:
             return INTERRUPTED
         except BrokenPipeError:
-            # What was written for a reader that has left must not be tried again when Python ends.
+            # The reader is gone; Python must not flush to it again when it exits.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
     return code
@@ -49,15 +50,17 @@ def options(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(program, description=SUMMARY, allow_abbrev=False)
     add = parser.add_argument
     add("handler", metavar="HANDLER", help="A function, plain or async: package.module:function, or :queue.")
-    where = f"The SQLite file; else {DB_VARIABLE}, else memory.db."
+    where = f"The SQLite file; default: {DB_VARIABLE}, else memory.db."
     add("--db", type=Path, default=os.environ.get(DB_VARIABLE) or None, metavar="FILE", help=where)
-    add("--queue", metavar="NAME", help="The queue's name.")
-    add("--concurrency", type=one_or_more, default=1, metavar="N", help="How many items are handled at once.")
-    add("--retry-failed", action="store_true", help="Bring failed items back first.")
-    add("--watch", action="store_true", help="Stay until stopped.")
-    add("--limit", type=one_or_more, metavar="N", help="Leave after so many items.")
-    add("--linger", type=seconds, default=0.0, metavar="TIME", help="Stay while something falls due within it.")
-    add("--json", action="store_true", help="Write JSON, and nothing else.")
+    add("--queue", metavar="NAME", help="The name of the queue.")
+    add("--concurrency", type=one_or_more, default=1, metavar="N", help="How many items to handle at once.")
+    add("--retry-failed", action="store_true", help="First return failed items to pending.")
+    add("--watch", action="store_true", help="Run until stopped.")
+    add("--limit", type=one_or_more, metavar="N", help="Exit after this number of items.")
+    add(
+        "--linger", type=seconds, default=0.0, metavar="TIME", help="Wait while something becomes due within this time."
+    )
+    add("--json", action="store_true", help="Write only JSON.")
     # What `Queue.spawn_worker` hands over: the options of the queue as JSON, and what the worker was announced as.
     add("--settings", type=json.loads, default={}, help=argparse.SUPPRESS)
     add("--announced", help=argparse.SUPPRESS)
@@ -72,18 +75,18 @@ def one_or_more(typed: str) -> int:
 
 
 def process(given: argparse.Namespace) -> int:
-    """Run the loop, tell what it did, and return the exit code."""
-    # A log is to tell what failed and why; beside a live bar, which tells that itself, it would be noise.
+    """Run the loop, print what it did, and return the exit code."""
+    # A log says what failed and why. The live bar shows that itself, so there only warnings are logged.
     level = logging.WARNING if sys.stderr.isatty() else logging.INFO
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=level, stream=PresentStderr())
     with contextlib.ExitStack() as resources:
         if given.announced is None:
             find_handlers_here()
         else:
-            resources.enter_context(arriving(given.db, given.queue, given.announced))
+            resources.enter_context(announced(given.db, given.queue, given.announced))
         report = run(loaded(given.handler), given)
     if given.json:
-        plain.put(asdict(report))
+        screen.write_json(asdict(report))
     else:
         print(in_words(report))
     if report.stopped and not given.watch:
@@ -93,9 +96,9 @@ def process(given: argparse.Namespace) -> int:
 
 def run(handler: Callable[[Any], Any], given: argparse.Namespace) -> DrainReport:
     """Open the queue that the handler serves, and run the loop that was asked for."""
-    file, name, known = place_of(handler, given.db, given.queue)
-    settings = {**known, **decoded(given.settings)}
-    # A worker that stays may well be there before the first document.
+    file, name, known = queue_of(handler, given.db, given.queue)
+    settings = {**known, **settings_from(given.settings)}
+    # A worker that runs until stopped may start before the first item is enqueued.
     with Queue(file, name, **settings) if given.watch else existing(Path(file), name, **settings) as queue:
         plan: dict[str, Any] = {"concurrency": given.concurrency, "limit": given.limit, "progress": True}
         if given.watch and given.retry_failed:
@@ -106,36 +109,36 @@ def run(handler: Callable[[Any], Any], given: argparse.Namespace) -> DrainReport
 
 
 class PresentStderr(io.TextIOBase):
-    """Whatever stderr is when something is written: a live bar puts itself in its place."""
+    """The stderr of the moment of writing: a live bar replaces sys.stderr."""
 
     def write(self, text: str) -> int:
         """Write to it."""
         return sys.stderr.write(text)
 
     def flush(self) -> None:
-        """Let it go out."""
+        """Flush it."""
         sys.stderr.flush()
 
 
 def in_words(report: DrainReport) -> str:
-    """What a loop did, in a line."""
+    """Return what a loop did, in one line."""
     if report.refused:
-        return "another worker is at it"
+        return "another worker is running"
     words = f"{report.done} done · {report.failed} failed · {report.postponed} postponed · {report.retried} retried"
-    rare = {"given back": report.released, "cancelled": report.cancelled, "lost": report.lost}
+    rare = {"released": report.released, "cancelled": report.cancelled, "lost": report.lost}
     return " · ".join([words, *(f"{number} {what}" for what, number in rare.items() if number)])
 
 
 def loaded(handler: str) -> Callable[[Any], Any]:
-    """Import a handler; what its module raises is told with its place, not with our frames."""
+    """Import a handler; an error in its module is reported with its file and line."""
     try:
         return load_handler(handler)
     except ValueError:
         raise
     except SyntaxError as error:
         place = f"{Path(error.filename or '?').name}, line {error.lineno}"
-        raise Mistake(f"{handler} cannot be imported: SyntaxError: {error.msg} ({place})") from error
+        raise UsageError(f"{handler} cannot be imported: SyntaxError: {error.msg} ({place})") from error
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(last.filename).name}, line {last.lineno}"
-        raise Mistake(f"{handler} cannot be imported: {type(error).__name__}: {error} ({place})") from error
+        raise UsageError(f"{handler} cannot be imported: {type(error).__name__}: {error} ({place})") from error

@@ -1,4 +1,4 @@
-"""What people see: tables without boxes, one line an item, and no markup in what others wrote.
+"""Output for people: tables without boxes, one line an item, and no markup in stored text.
 
 rich is imported when something is shown, so that a worker starts without it.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from membox_queue.legible import line
+from membox_queue.terminal_text import line
+from membox_queue.wire.item import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 IN_A_PIPE = 10_000
-"""Nobody looks at a pipe's width; long texts are cut by themselves."""
+"""The width in a pipe, where lines are not wrapped; long texts are cut separately."""
 LONGEST = 100
 """Characters of a long text in a line."""
 STYLES = {
@@ -93,8 +94,13 @@ def show(*parts: RenderableType) -> None:
     sys.stdout.write("".join(f"{row.rstrip()}\n" for row in captured.get().splitlines()))
 
 
+def write_json(value: Any) -> None:
+    """Write one JSON document to stdout."""
+    sys.stdout.write(to_json(value) + "\n")
+
+
 def hint(words: str) -> None:
-    """Say something beside the answer, where it disturbs no pipe."""
+    """Write a hint to stderr, where it does not mix with the output."""
     console(stderr=True).print(text(words, "dim"))
 
 

@@ -11,5 +11,5 @@ def seconds(typed: str | float) -> float:
     """Read a time span."""
     found = FORM.fullmatch(str(typed).strip().lower())
     if not found:
-        raise ArgumentTypeError(f"{typed!r} is no time span; write seconds, or 30s, 5m, 2h, 7d")
+        raise ArgumentTypeError(f"{typed!r} is not a time span; write seconds, or 30s, 5m, 2h, 7d")
     return float(found[1]) * UNITS[found[2]]

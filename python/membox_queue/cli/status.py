@@ -6,18 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from membox_queue.cli import keys, overview, plain, screen
+from membox_queue.cli import keys, overview, screen
 from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
 from membox_queue.cli.options import AsJson, Db, Name, time_span
 from membox_queue.queue import Queue
+from membox_queue.wire import overview as wire_overview
 
 
 def status(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
-    """Counts, ages, the worker, what is in work, and the latest failures with their errors."""
+    """Show counts, ages, the worker, items in progress, and the latest failures."""
     with existing(db, queue) as opened:
-        seen = overview.look(opened)
+        seen = wire_overview.look(opened)
     if as_json:
-        plain.put(seen)
+        screen.write_json(seen)
     else:
         screen.show(*overview.lines(seen))
 
@@ -25,19 +26,19 @@ def status(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = Fa
 def top(
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
-    every: Annotated[float, typer.Option(parser=time_span, metavar="TIME", help="Time between two looks.")] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="One look, as in a pipe.")] = False,
+    every: Annotated[float, typer.Option(parser=time_span, metavar="TIME", help="Refresh interval.")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Print once and exit.")] = False,
 ) -> None:
-    """The same, live; q or Ctrl-C leaves. In a pipe it is shown once."""
+    """Show the status of the queue live; press q to quit. In a pipe it is printed once."""
     with existing(db, queue) as opened:
         if once or not screen.console().is_terminal:
-            screen.show(*overview.lines(overview.look(opened)))
+            screen.show(*overview.lines(wire_overview.look(opened)))
         else:
             watch(opened, max(0.1, every))
 
 
 def watch(queue: Queue, every: float) -> None:
-    """Show the queue until somebody has seen enough."""
+    """Show the queue until the user quits."""
     from rich.console import Group
     from rich.live import Live
 
@@ -45,8 +46,8 @@ def watch(queue: Queue, every: float) -> None:
     with keys.listening() as pressed, Live(console=screen.console(), screen=True, auto_refresh=False) as live:
         try:
             while True:
-                seen = overview.look(queue, failures=8, running=12)
-                foot = screen.text(f"{pace.of(seen['counts'])}q leaves", "dim")
+                seen = wire_overview.look(queue, failures=8, running=12)
+                foot = screen.text(f"{pace.of(seen['counts'])}press q to quit", "dim")
                 live.update(Group(*overview.lines(seen), "", foot), refresh=True)
                 if pressed(every) in ("q", "Q", "\x1b"):
                     return
@@ -55,13 +56,13 @@ def watch(queue: Queue, every: float) -> None:
 
 
 class Pace:
-    """How many items end in a minute, from what was seen in the last one."""
+    """How many items end in a minute, measured over the last minute."""
 
     def __init__(self) -> None:
         self.seen: deque[tuple[float, int]] = deque(maxlen=600)
 
     def of(self, counts: dict[str, Any]) -> str:
-        """Note how many have ended by now, and say how fast that goes."""
+        """Add the present counts, and return the pace in words."""
         self.seen.append((time.monotonic(), counts["done"] + counts["failed"]))
         while self.seen[-1][0] - self.seen[0][0] > 60:
             self.seen.popleft()

@@ -1,4 +1,4 @@
-"""Handlers: a typed function whose arguments are the content of its queue."""
+"""Registered handlers: a typed function whose arguments are the content of its queue."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import typing
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, get_args, get_origin
 
 from membox_queue._native import Item
-from membox_queue.drain import HandlesItems
-from membox_queue.typed import Fields, Shape, codec_of, decoded, encoded
+from membox_queue.content.shape import Fields, Shape, codec_of, decoded, encoded
+from membox_queue.loops.loop import HandlesItems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -61,7 +61,7 @@ class Payload:
         )
 
     def pack(self, arguments: Any, named: Any) -> Any:
-        """What is enqueued for a call; TypeError or ValueError when the function does not take these arguments."""
+        """Return the content for a call. TypeError or ValueError if the function does not take these arguments."""
         try:
             bound = self.signature.bind(*arguments, **named)
         except TypeError as error:
@@ -72,7 +72,7 @@ class Payload:
         return encoded(self.fields, bound.arguments)
 
     def unpack(self, item: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """How the function is called for an item; `ContentError` when the content is not its arguments."""
+        """Return the arguments for an item. `ContentError` if the content does not match them."""
         bound = inspect.BoundArguments(self.signature, {})
         if self.is_whole:
             bound.arguments = {next(iter(self.signature.parameters)): item.content}
@@ -81,7 +81,7 @@ class Payload:
         return ((item, *bound.args) if self.wants_item else bound.args), bound.kwargs
 
     def pack_result(self, result: Any) -> Any:
-        """The result as JSON, where the function says what it returns and does so."""
+        """Return the result as JSON if it matches the annotated return type, else unchanged."""
         if self.result is None:
             return result
         try:
@@ -91,7 +91,7 @@ class Payload:
 
 
 class Registered(HandlesItems, Generic[P, R]):
-    """A function that handles a queue. Called, it runs at once, without the queue; good in tests."""
+    """A function that handles a queue. Calling it runs the function directly, which is useful in tests."""
 
     __name__: str
     __qualname__: str
@@ -132,14 +132,14 @@ class Handler(Registered[P, R]):
             raise TypeError(f"{function.__name__} must be awaited; register it with an AsyncQueue")
         super().__init__(function, queue._shape)
         self.queue = queue
-        """Where its items are."""
+        """The queue that it handles."""
 
     def enqueue(self, *arguments: P.args, **named: P.kwargs) -> int:
         """Enqueue a call with these arguments, and return the item's id."""
         return self.queue.enqueue(self.payload.pack(arguments, named))
 
     def options(self, **options: Unpack[EnqueueOptions]) -> Prepared[P]:
-        """Say more about the item, as `Queue.enqueue` takes it: `send.options(delay=30).enqueue("you", "hello")`."""
+        """Set options of the next item, as in `Queue.enqueue`: `send.options(delay=30).enqueue("you", "hello")`."""
         return Prepared(self, options)
 
 
@@ -156,19 +156,19 @@ class Prepared(Generic[P]):
 
 
 class AsyncHandler(Registered[P, R]):
-    """A function, to be awaited or not, that `@queue.handler` made the handler of an `AsyncQueue`."""
+    """A plain or coroutine function that `@queue.handler` made the handler of an `AsyncQueue`."""
 
     def __init__(self, queue: AsyncQueue[Any], function: Callable[..., R]) -> None:
         super().__init__(function, queue._shape)
         self.queue = queue
-        """Where its items are."""
+        """The queue that it handles."""
 
     async def enqueue(self, *arguments: P.args, **named: P.kwargs) -> int:
         """Enqueue a call with these arguments, and return the item's id."""
         return await self.queue.enqueue(self.payload.pack(arguments, named))
 
     def options(self, **options: Unpack[EnqueueOptions]) -> AsyncPrepared[P]:
-        """Say more about the item, as `Queue.enqueue` takes it."""
+        """Set options of the next item, as in `Queue.enqueue`."""
         return AsyncPrepared(self, options)
 
 
@@ -187,7 +187,7 @@ class AsyncPrepared(Generic[P]):
 if TYPE_CHECKING:
 
     class Register(Protocol):
-        """What `@queue.handler(name=…)` gives."""
+        """What `@queue.handler(name=…)` returns."""
 
         @overload
         def __call__(self, function: Callable[Concatenate[Item[Any], P], R], /) -> Handler[P, R]: ...
@@ -195,7 +195,7 @@ if TYPE_CHECKING:
         def __call__(self, function: Callable[P, R], /) -> Handler[P, R]: ...
 
     class AsyncRegister(Protocol):
-        """What `@queue.handler(name=…)` gives in asyncio."""
+        """What `@queue.handler(name=…)` returns in asyncio."""
 
         @overload
         def __call__(
@@ -208,13 +208,13 @@ if TYPE_CHECKING:
 
 
 def is_item(annotation: Any) -> bool:
-    """Whether a parameter asks for the item itself."""
+    """Return whether a parameter asks for the item itself."""
     kind = get_origin(annotation) or annotation
     return kind is Item or getattr(kind, "__qualname__", None) == "AsyncItem"
 
 
 def type_wanted(handler: Any) -> Any:
-    """The type of content that a handler asks for, with an annotation such as `Item[Doc]`; None if it does not say."""
+    """Return the content type of a handler annotated with `Item[Doc]`; None without such an annotation."""
     if isinstance(handler, Registered) or not inspect.isroutine(handler):
         return None
     hints = hints_of(handler)
@@ -224,7 +224,7 @@ def type_wanted(handler: Any) -> Any:
 
 
 def check_parameter(name: str, parameter: inspect.Parameter, hints: dict[str, Any]) -> None:
-    """Refuse what has no name, or no annotation."""
+    """Raise TypeError for a parameter without a name or an annotation."""
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         raise TypeError(f"{name} takes {parameter}; each argument of a handler needs a name")
     if parameter.name not in hints:
@@ -234,7 +234,7 @@ def check_parameter(name: str, parameter: inspect.Parameter, hints: dict[str, An
 
 
 def argument_codec(function: str, name: str, annotation: Any) -> Any:
-    """What converts one argument; an error says which it was."""
+    """Return what converts one argument; an error names the argument."""
     try:
         return codec_of(annotation, {})
     except TypeError as error:
@@ -242,7 +242,7 @@ def argument_codec(function: str, name: str, annotation: Any) -> Any:
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of a function, resolved."""
+    """Return the resolved annotations of a function."""
     try:
         return typing.get_type_hints(function, include_extras=True)
     except NameError as error:
@@ -250,7 +250,7 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def result_shape(annotation: Any) -> Shape | None:
-    """What converts the result, if its annotation says enough."""
+    """Return what converts the result; None if its annotation is missing or unknown."""
     try:
         return None if annotation in (None, Any) else Shape(annotation)
     except TypeError:

@@ -1,4 +1,4 @@
-"""How a loop is asked to end: signals, a grace, and what happens when it is over."""
+"""How a loop is stopped: signals, the grace period, and what happens when it is over."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ logger = logging.getLogger("membox_queue")
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SHORT = 0.3
-"""Seconds for which nobody wonders whether the signal was heard."""
+"""Seconds after a signal before the user is told that the loop is stopping."""
 
 
 class GraceOver(LoopStop):
-    """Raised in a handler of the main thread that ran on after the grace was over; its item has been given back.
+    """Raised in a handler of the main thread that runs on after the grace period; its item has been released.
 
-    `loop` is the one whose grace it was: a loop inside a handler of another lets it through.
+    `loop` is the one whose grace period is over: a loop inside a handler of another lets it through.
     """
 
     def __init__(self, loop: Stopping) -> None:
@@ -35,25 +35,29 @@ class GraceOver(LoopStop):
 
 
 class SecondSignal(LoopStop, SystemExit):
-    """Raised in the main thread by a second SIGTERM: the program exits at once, and no item is to blame."""
+    """Raised in the main thread by a second SIGTERM: the program exits at once, and no item is charged with it."""
 
 
 class Stopping:
-    """The end of one loop: asked for by `stop` or a signal, forced when the grace is over or by a second signal."""
+    """Stops one loop: at `stop` or a signal, and by force after the grace period or at a second signal."""
 
     def __init__(
-        self, crew: _native.Crew, give_back: Callable[[], None], grace: float, tell: Callable[[float], None]
+        self,
+        native: _native.Crew,
+        release_all: Callable[[], None],
+        grace: float,
+        report_stopping: Callable[[float], None],
     ) -> None:
-        self.crew = crew
-        self.tell = tell
-        self.give_back = give_back
+        self.native = native
+        self.release_all = release_all
         self.grace = grace
-        self.left = threading.Event()
+        self.report_stopping = report_stopping
+        self.ended = threading.Event()
         self.signals = 0
         self.is_over = False
-        self.has_left = False
+        self.has_ended = False
         self.process = os.getpid()
-        self.before: dict[int, Any] = {}
+        self.previous: dict[int, Any] = {}
         self.listened: list[int] = []
         self.lock = threading.Lock()
         self.timer: threading.Thread | None = None
@@ -65,84 +69,84 @@ class Stopping:
         return self.process != os.getpid()
 
     def stop(self) -> None:
-        """Claim no more; what is still running has the grace to end."""
+        """Claim no more; running handlers have the grace period to finish."""
         if self.is_inherited:
             return
-        self.crew.stop()
+        self.native.stop()
         if self.timer is None:
             self.timer = threading.Thread(target=self.wait_for_end, name="membox-queue-grace", daemon=True)
-            # An interpreter that exits may start no more threads; what runs then ends when it ends.
+            # An interpreter that exits may start no more threads; then there is no grace period.
             with contextlib.suppress(RuntimeError):
                 self.timer.start()
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Handle signals while the loop runs, if this is the main thread; afterwards everything is as it was."""
-        before = self.before
+        """Handle signals while the loop runs, if this is the main thread; then restore the previous handlers."""
+        previous = self.previous
         try:
             if threading.current_thread() is threading.main_thread():
                 for number in SIGNALS:
                     # Ignored on purpose (nohup), or set by something that is not Python: not ours to change.
                     if signal.getsignal(number) not in (signal.SIG_IGN, None):
-                        before[number] = signal.signal(number, self.on_signal)
+                        previous[number] = signal.signal(number, self.on_signal)
                         # A loop inside a handler of another: what ends this one ends that one too.
-                        outer = getattr(before[number], "__self__", None)
+                        outer = getattr(previous[number], "__self__", None)
                         self.outer = outer if isinstance(outer, Stopping) and not outer.is_inherited else None
-                self.listened = list(before)
+                self.listened = list(previous)
             yield
         finally:
-            # From here on nobody sends a signal to end the handler; one that is on its way is taken by `on_signal`.
-            self.has_left = True
+            # From here on `wait_for_end` sends no signal; one that is on its way is swallowed by `on_signal`.
+            self.has_ended = True
             with self.lock:
                 self.listened = []
-            self.left.set()
-            for heard, handler in before.items():
+            self.ended.set()
+            for heard, handler in previous.items():
                 signal.signal(heard, handler)
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """The first signal asks the loop to end, the second leaves at once."""
+        """The first signal stops the loop, the second ends it at once."""
         if self.is_inherited:
-            signal.signal(number, self.before[number])
+            signal.signal(number, self.previous[number])
             signal.raise_signal(number)
             return
         over = self.outermost_over()
         if over is not None:
-            if over.has_left:
+            if over.has_ended:
                 return
             raise GraceOver(over)
-        if self.heard() == 1:
+        if self.count_signal() == 1:
             return
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         raise SecondSignal(128 + number)
 
-    def heard(self) -> int:
-        """Count a signal, here and in the loops around this one; the most that one of them has heard."""
+    def count_signal(self) -> int:
+        """Count a signal, here and in the loops around this one. Return the highest count."""
         self.signals += 1
         if self.signals == 1:
             self.stop()
-        return max(self.signals, self.outer.heard() if self.outer is not None else 0)
+        return max(self.signals, self.outer.count_signal() if self.outer is not None else 0)
 
     def outermost_over(self) -> Stopping | None:
-        """Of this loop and those in whose handlers it runs, the outermost whose grace is over."""
+        """Of this loop and those in whose handlers it runs, return the outermost whose grace period is over."""
         outer = self.outer.outermost_over() if self.outer is not None else None
         return outer or (self if self.is_over else None)
 
     def wait_for_end(self) -> None:
-        """When the loop is not done within the grace, give back what it holds."""
+        """When the loop is not done within the grace period, release its items."""
         grace = min(self.grace, threading.TIMEOUT_MAX)
-        if self.left.wait(min(SHORT, grace)):
+        if self.ended.wait(min(SHORT, grace)):
             return
-        self.tell(grace)
-        if self.left.wait(max(0.0, grace - SHORT)):
+        self.report_stopping(grace)
+        if self.ended.wait(max(0.0, grace - SHORT)):
             return
         try:
-            self.give_back()
+            self.release_all()
         except QueueError:
-            logger.warning("membox_queue could not give everything back; leases will", exc_info=True)
+            logger.warning("membox_queue could not release everything; the leases will expire", exc_info=True)
         self.is_over = True
         with self.lock:
             if self.listened:
                 # Only a signal reaches a handler that sleeps or loops in the main thread.
                 signal.pthread_kill(threading.main_thread().ident or 0, self.listened[0])
-        self.left.set()
+        self.ended.set()

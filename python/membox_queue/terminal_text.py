@@ -1,4 +1,4 @@
-"""What others wrote and what clocks say, made fit for a terminal."""
+"""Text for a terminal: stored text without control characters, durations, sizes and counts."""
 
 from __future__ import annotations
 

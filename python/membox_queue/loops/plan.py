@@ -11,11 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from membox_queue import _native
-    from membox_queue.progress import Progress
+    from membox_queue.loops.progress import Progress
 
     Handler = Callable[[Any], Any]
     Middleware = Callable[[Any, Handler], Any]
     OnError = Callable[[BaseException, _native.Item | None, str], Any]
+
+
+DEFAULT_GRACE = 30.0
+"""Seconds that running handlers have to finish after a stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +32,7 @@ class Plan:
     linger: Any = 0.0
     limit: int | None = None
     batch: Literal["group"] | None = None
-    grace: float | timedelta = 30.0
+    grace: float | timedelta = DEFAULT_GRACE
     max_runtime: Any = None
     middleware: Sequence[Middleware] = ()
     on_error: OnError | None = None
@@ -39,7 +43,7 @@ class Plan:
     def __post_init__(self) -> None:
         if self.batch not in (None, "group"):
             raise ValueError(f"batch must be None or 'group', not {self.batch!r}")
-        if not self.patience >= 0:
+        if not self.grace_seconds >= 0:
             raise ValueError(f"grace must be a number of seconds, zero or more, not {self.grace}")
         if callable(self.middleware):
             raise TypeError("middleware must be a list of callables; put this one into a list")
@@ -51,24 +55,24 @@ class Plan:
             raise TypeError(f"progress must be True or a callable, not {type(self.progress).__qualname__}")
 
     @property
-    def patience(self) -> float:
-        """The grace in seconds."""
+    def grace_seconds(self) -> float:
+        """The grace period in seconds."""
         grace: Any = self.grace.total_seconds() if isinstance(self.grace, timedelta) else self.grace
         if not isinstance(grace, int | float):
             raise TypeError(f"grace must be seconds or a timedelta, not {type(grace).__qualname__}")
         return grace
 
 
-def planned(verb: str, options: Any, given: Mapping[str, Any], **settled: Any) -> Plan:
-    """A plan of what was given by name to a verb that takes these options."""
+def planned(verb: str, options: Any, given: Mapping[str, Any], **fixed: Any) -> Plan:
+    """Return the plan for what was given by name to a verb that takes these options."""
     for name in given:
         if name not in options.__optional_keys__:
             raise TypeError(f"{verb} got an unexpected keyword argument {name!r}")
-    return Plan(**given, **settled)
+    return Plan(**given, **fixed)
 
 
 def check_call(function: Any, what: str, *arguments: str) -> None:
-    """Refuse what cannot be called so, before each item fails for it."""
+    """Refuse a function that does not take these arguments, before every item fails because of it."""
     if not callable(function):
         raise TypeError(f"{what} must be callable, not {type(function).__qualname__}")
     try:

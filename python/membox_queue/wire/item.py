@@ -1,31 +1,35 @@
 """Items, attempts and schedules as plain values, and the one way to write JSON."""
 
+from __future__ import annotations
+
 import base64
 import json
-import sys
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from membox_queue import _native
-from membox_queue.legible import line
+from membox_queue.terminal_text import line
+
+if TYPE_CHECKING:
+    from membox_queue import _native
 
 PREVIEW = 80
+"""Characters of a content that lists show."""
 
 
-def put(value: Any) -> None:
-    """Write one JSON document to stdout."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=other) + "\n")
+def to_json(value: Any) -> str:
+    """Return one JSON document: times in ISO 8601, bytes in base64."""
+    return json.dumps(value, ensure_ascii=False, indent=2, default=without_json_form)
 
 
-def other(value: Any) -> str:
-    """What JSON has no form for."""
+def without_json_form(value: Any) -> str:
+    """Return the text for a value that JSON has no form for."""
     if isinstance(value, datetime):
         return value.isoformat()
     return base64.b64encode(value).decode("ascii")
 
 
 def brief(item: _native.Item) -> dict[str, Any]:
-    """An item without what may be large."""
+    """Return an item without what may be large."""
     return {
         "id": item.id,
         "queue": item.queue,
@@ -51,7 +55,7 @@ def brief(item: _native.Item) -> dict[str, Any]:
 
 
 def whole(item: _native.Item, history: list[_native.Attempt]) -> dict[str, Any]:
-    """An item with all that is known about it; bytes are written as base64."""
+    """Return an item with its content, result and history."""
     fields = brief(item)
     del fields["preview"]
     kind = "text" if isinstance(item.content, str) else "base64" if isinstance(item.content, bytes) else "json"
@@ -67,20 +71,20 @@ def whole(item: _native.Item, history: list[_native.Attempt]) -> dict[str, Any]:
 
 
 def attempt_fields(attempt: _native.Attempt) -> dict[str, Any]:
-    """How one claim ended."""
+    """Return how one claim ended."""
     names = ("attempt", "ending", "worker", "started_at", "ended_at", "error")
     return {name: getattr(attempt, name) for name in names}
 
 
 def schedule_fields(schedule: _native.Schedule) -> dict[str, Any]:
-    """One schedule."""
+    """Return one schedule."""
     names = ("name", "content", "cron", "every", "tz", "next_at", "last_at", "last_id", "group", "priority")
     others = ("key", "max_retries", "project", "source_path", "doc_date", "headers")
     return {name: getattr(schedule, name) for name in names + others}
 
 
 def preview(item: _native.Item | _native.Schedule, width: int) -> str:
-    """The first words of an item's content."""
+    """Return the first words of an item's content."""
     content = item.content
     if isinstance(content, str):
         return line(content, width)

@@ -1,4 +1,4 @@
-"""What goes wrong at the command line is told in one line, without a traceback, and with what to do."""
+"""Errors of the command line: one line, no traceback, and what to do."""
 
 import contextlib
 import os
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from membox_queue.errors import QueueError
-from membox_queue.legible import line
+from membox_queue.terminal_text import line
 
 FAILED_ITEMS = 3
 """The exit code when the command did its work, but items failed."""
@@ -14,22 +14,22 @@ INTERRUPTED = 130
 """The exit code when a signal ended the work before it was done."""
 
 
-class Mistake(Exception):  # noqa: N818 - somebody's, not an error of ours
-    """Something that whoever gave the command can mend."""
+class UsageError(Exception):
+    """Something that the user who gave the command can correct."""
 
 
 @contextlib.contextmanager
-def told_in_a_line() -> Iterator[None]:
-    """Tell a mistake that is made inside, and leave with exit code 1."""
+def errors_in_one_line() -> Iterator[None]:
+    """Print an error that is raised inside as one line, and exit with code 1."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the program that started this one
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-        # A terminal that cannot show a character shows another; it is no reason to fail.
+        # A terminal that cannot show a character shows another instead of failing.
         getattr(getattr(sys, name), "reconfigure", lambda **_: None)(errors="replace")
     try:
         yield
     except BrokenPipeError:
         raise
-    except (Mistake, QueueError, ValueError, OSError) as error:
+    except (UsageError, QueueError, ValueError, OSError) as error:
         print(f"membox-queue: {line(str(error))}", file=sys.stderr)
         sys.exit(1)

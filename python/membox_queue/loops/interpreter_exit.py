@@ -1,4 +1,4 @@
-"""What happens when the interpreter exits: waits end, and no thread comes back from native code."""
+"""The interpreter's exit: waits end, and no thread comes back from native code."""
 
 import atexit
 import concurrent.futures.thread  # noqa: F401 - its threads are joined after our waits have ended
@@ -7,7 +7,7 @@ import threading
 from membox_queue import _native
 
 has_begun = threading.Event()
-"""Set once the interpreter exits: the thread that ends it goes on alone."""
+"""Set once the interpreter exits: only the thread that ends it goes on."""
 
 
 def begin() -> None:

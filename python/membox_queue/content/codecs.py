@@ -1,4 +1,4 @@
-"""One codec for each kind of annotation: how its values become JSON values, and how they come back."""
+"""One codec for each kind of annotation: converts its values to JSON values and back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Misfit(Exception):  # noqa: N818 - becomes a TypeError, a ValueError or a 
         self.way: list[str] = []
 
     def inside(self, step: str) -> Misfit:
-        """The same, seen from one level further out."""
+        """Add the place of the enclosing value."""
         self.way.append(step)
         return self
 
@@ -50,7 +50,7 @@ class Codec:
         raise NotImplementedError
 
     def wrong_type(self, value: Any) -> Misfit:
-        """Say that a value is of another type."""
+        """Return the error for a value of another type."""
         return Misfit(f"is {with_article(type(value).__qualname__)}, not {with_article(self.name)}", is_type=True)
 
 
@@ -294,14 +294,14 @@ class OneOf(Codec):
         return self.first([member.decode for member in self.members if type(raw) in member.kinds], raw)
 
     def first(self, conversions: Sequence[Callable[[Any], Any]], value: Any) -> Any:
-        """Try the members in their order. Where only one is concerned, its own complaint says most."""
-        complaints = []
+        """Try the members in order. If only one came close, raise its own error."""
+        errors = []
         for convert in conversions:
             try:
                 return convert(value)
             except Misfit as misfit:
-                complaints.append(misfit)
-        concerned = [complaint for complaint in complaints if complaint.way or not complaint.is_type]
+                errors.append(misfit)
+        concerned = [error for error in errors if error.way or not error.is_type]
         if len(concerned) == 1:
             raise concerned[0]
         raise Misfit(f"fits none of {self.name}") if concerned else self.wrong_type(value)
@@ -327,7 +327,7 @@ class Later(Codec):
 
 
 def at(convert: Callable[[Any], Any], value: Any, step: object) -> Any:
-    """Convert an element, and let a complaint say which it was."""
+    """Convert an element; an error names its place."""
     try:
         return convert(value)
     except Misfit as misfit:

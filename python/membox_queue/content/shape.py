@@ -12,7 +12,7 @@ import types
 import typing
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
-from membox_queue.codecs import (
+from membox_queue.content.codecs import (
     JSON,
     LEAVES,
     Anything,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 WRAPPERS = ("Annotated", "Final", "Required", "NotRequired", "ReadOnly")
-"""What only says something about an annotation."""
+"""Annotations that only qualify another one."""
 LISTS: dict[Any, tuple[type, tuple[type, ...]]] = {
     list: (list, (list,)),
     set: (set, (set,)),
@@ -56,11 +56,11 @@ class Shape:
         self.codec = Exactly(bytes) if type is bytes else codec_of(type, {})
 
     def encode(self, value: Any) -> Any:
-        """What is stored for a value. TypeError or ValueError say where it does not fit."""
+        """Return what is stored for a value. TypeError or ValueError name the place that does not match."""
         return encoded(self.codec, value)
 
     def decode(self, raw: Any) -> Any:
-        """The value that was stored. `ContentError` says where it does not fit."""
+        """Return the value that was stored. `ContentError` names the place that does not match."""
         return decoded(self.codec, raw, self.name)
 
 
@@ -85,7 +85,7 @@ def decoded(codec: Codec, raw: Any, name: str) -> Any:
 class Fields(Codec):
     """A dict with an annotation for each key: of a dataclass, a TypedDict, or the arguments of a function.
 
-    Keys it does not know are passed over: older or newer code may have written them.
+    Unknown keys are ignored: older or newer code may have written them.
     """
 
     kinds = frozenset((dict,))
@@ -111,13 +111,13 @@ class Fields(Codec):
         return {name: self.at(codec.decode, raw[name], name) for name, codec in self.fields.items() if name in raw}
 
     def check(self, values: Mapping[str, Any]) -> None:
-        """Nothing must be missing."""
+        """Raise Misfit if a required key is missing."""
         for name in self.fields:
             if name in self.required and name not in values:
                 raise Misfit("is missing").inside(self.step(name))
 
     def at(self, convert: Callable[[Any], Any], value: Any, name: str) -> Any:
-        """Convert one value, and let a complaint say which it was."""
+        """Convert one value; an error names its key."""
         try:
             return convert(value)
         except Misfit as misfit:
@@ -148,7 +148,7 @@ class Record(Fields):
         return self.write({name: getattr(value, name) for name in self.fields})
 
     def decode(self, raw: Any, /) -> Any:
-        """Made anew; what its own checks raise is told too."""
+        """From a dict; errors of the class's own checks are included."""
         values = self.read(raw)
         try:
             return self.kind(**values)
@@ -162,7 +162,7 @@ class TypedKeys(Fields):
     def __init__(self, kind: Any, known: dict[Any, Later]) -> None:
         hints = hints_of(kind)
         codecs = {name: part_of(kind, name, hint, known) for name, hint in hints.items()}
-        # Where annotations are text, the class itself has not seen what is said about a key.
+        # Where annotations are text, the class itself has not seen Required and NotRequired.
         said = {name: get_origin(hint) for name, hint in hints.items()}
         required = {
             name
@@ -173,7 +173,7 @@ class TypedKeys(Fields):
         super().__init__(kind.__name__, codecs, frozenset(required), lambda name: f"[{name!r}]")
 
     def encode(self, value: Any, /) -> dict[str, Any]:
-        """As a dict; a key that would get lost is refused."""
+        """As a dict; an unknown key is refused, because it would be lost."""
         if type(value) is not dict:
             raise self.wrong_type(value)
         for name in value:
@@ -201,7 +201,7 @@ class PydanticModel(Codec):
         self.kinds = JSON if is_root else frozenset((dict,))
 
     def encode(self, value: Any, /) -> Any:
-        """As JSON; it may have been changed since it was checked, so it is checked again."""
+        """As JSON; checked again, because it may have been changed since it was made."""
         if type(value) is not self.kind:
             raise self.wrong_type(value)
         try:
@@ -212,7 +212,7 @@ class PydanticModel(Codec):
         return raw
 
     def decode(self, raw: Any, /) -> Any:
-        """From JSON, where strict models too take text for a time."""
+        """From JSON text: strict models, too, accept times as text there."""
         try:
             return self.adapter.validate_json(json.dumps(raw))
         except self.error as error:
@@ -243,7 +243,7 @@ class MsgspecStruct(Codec):
             raise TypeError(f"{self.name}: {error}") from error
 
     def encode(self, value: Any, /) -> Any:
-        """As JSON; a struct checks nothing when it is made, so it is checked now."""
+        """As JSON; checked now, because a struct checks nothing when it is made."""
         if type(value) is not self.kind:
             raise self.wrong_type(value)
         try:
@@ -264,7 +264,7 @@ class MsgspecStruct(Codec):
 
 
 def codec_of(annotation: Any, known: dict[Any, Later]) -> Codec:
-    """Find what converts values of an annotation; TypeError for one that is not known.
+    """Return what converts values of an annotation; TypeError for one that is not supported.
 
     `known` are the types that are being read, so that one may contain itself.
     """
@@ -331,7 +331,7 @@ def named_type(kind: Any, known: dict[Any, Later]) -> Codec:
 
 
 def hints_of(kind: Any) -> dict[str, Any]:
-    """The annotations of a class, resolved; what it says about itself by name too."""
+    """Return the resolved annotations of a class, including references to itself."""
     try:
         return typing.get_type_hints(kind, localns={kind.__name__: kind}, include_extras=True)
     except NameError as error:
@@ -339,7 +339,7 @@ def hints_of(kind: Any) -> dict[str, Any]:
 
 
 def part_of(kind: Any, name: str, annotation: Any, known: dict[Any, Later]) -> Codec:
-    """What converts one field; an error says which it was."""
+    """Return what converts one field; an error names the field."""
     try:
         return codec_of(annotation, known)
     except TypeError as error:
@@ -347,18 +347,18 @@ def part_of(kind: Any, name: str, annotation: Any, known: dict[Any, Later]) -> C
 
 
 def annotation_is(origin: Any, name: str) -> bool:
-    """Whether an origin is that name of `typing`, in this version or its backport."""
+    """Return whether an origin has that name in `typing` or its backport."""
     return getattr(origin, "__name__", getattr(origin, "_name", None)) == name and not isinstance(origin, str)
 
 
 def name_of(annotation: Any) -> str:
-    """How people write an annotation."""
+    """Return an annotation as people write it."""
     if isinstance(annotation, type) and get_origin(annotation) is None:
         return annotation.__qualname__.rpartition("<locals>.")[2]
     return str(annotation).replace("typing.", "")
 
 
 def unknown(annotation: Any) -> TypeError:
-    """Say that content cannot have this type."""
+    """Return the error for a type that content cannot have."""
     given = repr(annotation) if isinstance(annotation, str) else name_of(annotation)
     return TypeError(f"content cannot be {with_article(given)}; known are {KNOWN}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
-from membox_queue.legible import duration, line
+from membox_queue.terminal_text import duration, line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ logger = logging.getLogger("membox_queue")
 
 @dataclass(frozen=True, slots=True)
 class LoopEvent:
-    """Something that happened to an item in a loop.
+    """An event of one item in a loop.
 
     `kind` is claimed, done, failed, postponed, released, lost or cancelled.
     """
@@ -34,77 +34,77 @@ class LoopEvent:
     item: _native.Item
 
 
-class Watcher(contextlib.AbstractContextManager["Watcher"]):
-    """Tells nobody, and is false."""
+class Reporter(contextlib.AbstractContextManager["Reporter"]):
+    """Reports nothing, and is false; the base of those that do report."""
 
     def __bool__(self) -> bool:
-        return type(self) is not Watcher
+        return type(self) is not Reporter
 
     def __call__(self, event: LoopEvent) -> None:
-        """Tell of an event."""
+        """Report an event."""
 
     def stopping(self, grace: float) -> None:
-        """Tell that the loop was asked to end, and that something still runs."""
+        """Report that the loop was asked to stop while handlers still run."""
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to take down."""
+        """Nothing is shown, so nothing is removed."""
 
 
-class Told(Watcher):
-    """Tells a callable; what it raises is logged and goes no further."""
+class CallbackReporter(Reporter):
+    """Calls a function with each event; what it raises is logged and goes no further."""
 
     def __init__(self, listener: Callable[[LoopEvent], Any]) -> None:
         self.listener = listener
 
     def __call__(self, event: LoopEvent) -> None:
-        """Tell the callable."""
+        """Call the function."""
         try:
             self.listener(event)
         except Exception:
             logger.exception("progress raised")
 
 
-class Lines(Watcher):
-    """Tells on stderr, a line an item, what became of it and how many are still to come."""
+class LineReporter(Reporter):
+    """Writes a line to stderr for each item that ended, with the number of items still pending."""
 
     def __init__(self, queues: Sequence[_native.Queue]) -> None:
         self.queues = queues
         self.lock = threading.Lock()
 
     def __call__(self, event: LoopEvent) -> None:
-        """Tell it, one at a time."""
-        with whatever_the_terminal_does(), self.lock:
-            self.tell(event)
+        """Show one event at a time."""
+        with ignoring_display_errors(), self.lock:
+            self.show(event)
 
-    def tell(self, event: LoopEvent) -> None:
-        """Write a line about what ended."""
+    def show(self, event: LoopEvent) -> None:
+        """Write a line about an item that ended."""
         if event.kind in ("failed", "postponed"):
-            self.complain(event)
+            self.show_failure(event)
         elif event.kind != "claimed":
-            self.say(f"{title(event.item)} {event.kind}, {self.pending()} to go")
+            self.write(f"{title(event.item)} {event.kind}, {self.pending()} to go")
 
-    def complain(self, event: LoopEvent) -> None:
-        """Say what went wrong with an item."""
+    def show_failure(self, event: LoopEvent) -> None:
+        """Write why an item failed."""
         error = next((now.error for queue in self.queues if (now := queue.get(event.item.id))), None)
         words = f"item {event.item.id} {event.kind}: {error or 'no reason given'}"
-        self.say(words, "red" if event.kind == "failed" else "yellow")
+        self.write(words, "red" if event.kind == "failed" else "yellow")
 
     def stopping(self, grace: float) -> None:
-        """Say that the signal was heard."""
-        with whatever_the_terminal_does():
-            self.say(stopping_words(grace), "yellow")
+        """Write that the loop is stopping."""
+        with ignoring_display_errors():
+            self.write(stopping_message(grace), "yellow")
 
-    def say(self, words: str, _style: str = "") -> None:
+    def write(self, words: str, _style: str = "") -> None:
         """Write a line, cut where the terminal ends."""
         print(line(words, shutil.get_terminal_size().columns), file=sys.stderr, flush=True)
 
     def pending(self) -> int:
-        """How many items are still to come."""
+        """Return how many items are pending."""
         return sum(queue.pending() for queue in self.queues)
 
 
-class Bar(Lines):
-    """A live bar: how many items have ended, of how many, what is in hand, and above it what failed."""
+class BarReporter(LineReporter):
+    """A live bar: how many items ended, of how many, which ones run; failures are written above it."""
 
     def __init__(self, queues: Sequence[_native.Queue]) -> None:
         from rich.console import Console
@@ -116,70 +116,70 @@ class Bar(Lines):
             BarColumn(bar_width=24, complete_style="cyan", finished_style="green"),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[hand]}", style="dim", markup=False),
+            TextColumn("{task.fields[running]}", style="dim", markup=False),
             console=Console(stderr=True, markup=False, highlight=False, emoji=False),
         )
         self.label = line(" · ".join(queue.name for queue in queues), 24)
-        self.in_hand: dict[int, str] = {}
+        self.running: dict[int, str] = {}
         self.ended = 0
         self.failed = 0
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> BarReporter:
         self.bar.start()
-        self.task = self.bar.add_task(self.label, total=self.pending(), hand="")
+        self.task = self.bar.add_task(self.label, total=self.pending(), running="")
         return self
 
     def __exit__(self, *_: object) -> None:
-        with whatever_the_terminal_does():
-            self.bar.update(self.task, total=self.ended, completed=self.ended, hand="")
+        with ignoring_display_errors():
+            self.bar.update(self.task, total=self.ended, completed=self.ended, running="")
             self.bar.stop()
 
-    def tell(self, event: LoopEvent) -> None:
-        """Show how far it is, asking the file."""
+    def show(self, event: LoopEvent) -> None:
+        """Update the bar; the number of pending items is read from the file."""
         if event.kind == "claimed":
-            self.in_hand[event.item.id] = title(event.item)
+            self.running[event.item.id] = title(event.item)
         else:
-            self.in_hand.pop(event.item.id, None)
+            self.running.pop(event.item.id, None)
         if event.kind in ("failed", "postponed"):
-            self.complain(event)
+            self.show_failure(event)
         self.ended += event.kind in ("done", "failed")
         self.failed += event.kind == "failed"
         label = f"{self.label}, {self.failed} failed" if self.failed else self.label
         total = self.ended + self.pending()
-        hand = ", ".join(self.in_hand.values())
-        self.bar.update(self.task, description=label, completed=self.ended, total=total, hand=line(hand, 24))
+        running = ", ".join(self.running.values())
+        self.bar.update(self.task, description=label, completed=self.ended, total=total, running=line(running, 24))
 
-    def say(self, words: str, style: str = "") -> None:
+    def write(self, words: str, style: str = "") -> None:
         """Write a line above the bar."""
         self.bar.console.print(line(words, self.bar.console.width), style=style)
 
 
 @contextlib.contextmanager
-def whatever_the_terminal_does() -> Iterator[None]:
-    """Let the work go on when the terminal is gone, or the file cannot be asked."""
+def ignoring_display_errors() -> Iterator[None]:
+    """Let the work go on when the terminal is gone, or the file cannot be read."""
     try:
         yield
     except Exception:
         logger.debug("progress cannot be shown", exc_info=True)
 
 
-def stopping_words(grace: float) -> str:
-    """What a loop that was asked to end says to the one who waits for it."""
-    return f"stopping: what runs has {duration(grace)} to end; again to leave at once"
+def stopping_message(grace: float) -> str:
+    """Return what a loop that was asked to stop tells the user."""
+    return f"Stopping; waiting up to {duration(grace)} for running items. Press Ctrl-C again to quit now."
 
 
 def title(item: _native.Item) -> str:
-    """What people call an item: its file's name, else its number."""
+    """Return what people call an item: the name of its file, else its id."""
     return PurePath(item.source_path).name if item.source_path else f"item {item.id}"
 
 
-def watcher(progress: Progress, queues: Sequence[_native.Queue]) -> Watcher:
-    """Whom to tell: nobody, a callable, or whoever looks at the terminal."""
+def reporter(progress: Progress, queues: Sequence[_native.Queue]) -> Reporter:
+    """Return what reports progress: nothing, a callable, or a bar or lines on a terminal."""
     if callable(progress):
-        return Told(progress)
+        return CallbackReporter(progress)
     if progress and sys.stderr is not None and sys.stderr.isatty():
         try:
-            return Bar(queues)
+            return BarReporter(queues)
         except ModuleNotFoundError:
-            return Lines(queues)
-    return Watcher()
+            return LineReporter(queues)
+    return Reporter()

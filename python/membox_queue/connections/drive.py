@@ -1,0 +1,59 @@
+"""Enqueue in the caller's own transaction: the caller's library runs the statements that native code decides on."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from typing import TYPE_CHECKING, Any
+
+from membox_queue import _native
+from membox_queue.connections import apsw, django, sqlalchemy, sqlite3
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from membox_queue.connections.sqlite3 import Runner
+
+
+def enqueue(connection: Any, path: Path | None, steps: _native.Enlistment) -> int:
+    """Run an enqueue on a connection of sqlite3, apsw, SQLAlchemy or Django; the caller commits or rolls back."""
+    execute = runner_for(connection)
+    check_same_file(execute, path)
+    step = steps.begin()
+    while isinstance(step, _native.Statement):
+        try:
+            cursor = execute(step.sql, step.values)
+            rows = [tuple(row) for row in cursor.fetchall()] if step.returns_rows else []
+        except Exception as error:
+            step = steps.failed(error)
+        else:
+            step = steps.next(rows)
+    return step
+
+
+def runner_for(connection: Any) -> Runner:
+    """Return what runs plain SQL on this connection. Rows come as tuples, whatever its own row factory makes."""
+    if inspect.iscoroutinefunction(getattr(connection, "commit", None)):
+        raise TypeError(
+            f"{type(connection).__qualname__} is asynchronous; AsyncQueue.enqueue takes the AsyncConnection and "
+            f"AsyncSession of SQLAlchemy"
+        )
+    if django.accepts(connection):
+        connection = django.driver_connection(connection)
+    if sqlalchemy.accepts(connection):
+        return sqlalchemy.runner(connection)
+    if apsw.accepts(connection):
+        return apsw.runner(connection)
+    if sqlite3.accepts(connection):
+        return sqlite3.runner(connection)
+    kinds = "sqlite3, apsw, SQLAlchemy or Django"
+    raise TypeError(f"connection must be of {kinds}, not {type(connection).__qualname__}")
+
+
+def check_same_file(execute: Runner, path: Path | None) -> None:
+    """Raise ValueError if the connection is open on another file."""
+    # As bytes: a path need not be valid text.
+    row = execute("SELECT CAST(file AS BLOB) FROM pragma_database_list WHERE name = 'main'", []).fetchone()
+    file = os.fsdecode(bytes(row[0] or b"")) if row else ""
+    if path is None or not file or os.path.realpath(file) != os.fspath(path):
+        raise ValueError(f"the connection is open on {file or 'memory'!r}, the queue lives in {str(path)!r}")

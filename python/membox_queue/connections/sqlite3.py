@@ -1,0 +1,31 @@
+"""Connections of Python's sqlite3."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Runner = Callable[[str, list[Any]], Any]
+
+
+def accepts(connection: Any) -> bool:
+    """Return whether this is such a connection, or one of a library with the same methods."""
+    return hasattr(connection, "cursor")
+
+
+def runner(connection: Any) -> Runner:
+    """Return what runs a statement; rows are tuples."""
+
+    def run(sql: str, values: list[Any]) -> Any:
+        cursor = connection.cursor()
+        cursor.row_factory = None
+        return cursor.execute(sql, by_number(values))
+
+    return run
+
+
+def by_number(values: list[Any]) -> dict[str, Any]:
+    """Return the values by their numbers: sqlite3 reads `?1` as a name, and from Python 3.14 on refuses a list."""
+    return {str(number): value for number, value in enumerate(values, 1)}

@@ -1,0 +1,59 @@
+"""What a handler raised: what it means to the loop, how it is logged, and how its frames are released."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import traceback
+from typing import Any
+
+from membox_queue import _native
+from membox_queue.errors import GiveUp, RetryLater
+
+logger = logging.getLogger("membox_queue")
+
+BASE_ATTRIBUTES = vars(BaseException)
+"""The attributes of an exception as its base class defines them: a subclass may override them to raise."""
+
+meaning = _native.meaning
+
+
+def log(level: int, error: BaseException | None, message: str, *arguments: Any) -> None:
+    """Log an exception with its traceback; one whose attributes raise is logged without."""
+    try:
+        logger.log(level, message, *arguments, exc_info=error)
+    except BaseException as raised:
+        if meaning(raised) != "failed":
+            raise
+        plain = [each if type(each) in (int, str) else type(each).__name__ for each in arguments]
+        logger.log(level, message, *plain)
+
+
+def log_failure(item: _native.Item, raised: BaseException, *, is_reported: bool) -> None:
+    """Log what a handler raised: as a warning, unless `on_error` or `progress` report it.
+
+    `RetryLater` and `GiveUp` are requests and not errors, but may have an error as their cause.
+    """
+    if issubclass(type(raised), RetryLater | GiveUp):
+        request = "put off" if issubclass(type(raised), RetryLater) else "given up"
+        cause = BASE_ATTRIBUTES["__cause__"].__get__(raised)
+        log(logging.INFO, cause, "item %d %s: %s", item.id, request, raised)
+        return
+    level = logging.INFO if is_reported else logging.WARNING
+    log(level, raised, "item %d failed: %s", item.id, type(raised).__qualname__)
+
+
+def release_frames(raised: BaseException | None) -> None:
+    """Free what only a handler's frames, or a reference cycle, keep alive: an open connection.
+
+    While such a connection has an open transaction, nothing can be recorded. A traceback keeps the frames for as long
+    as the exception is needed.
+    """
+    chain, seen = [raised], set[int]()
+    while chain:
+        error = chain.pop()
+        if error is not None and id(error) not in seen:
+            seen.add(id(error))
+            traceback.clear_frames(BASE_ATTRIBUTES["__traceback__"].__get__(error))
+            chain += [BASE_ATTRIBUTES["__cause__"].__get__(error), BASE_ATTRIBUTES["__context__"].__get__(error)]
+    gc.collect()

@@ -1,0 +1,31 @@
+"""DrainReport: what a loop did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class DrainReport:
+    """What a loop did.
+
+    - `done`: items whose handler returned.
+    - `failed`: items that ended as failed.
+    - `postponed`: items that went back to pending for an automatic retry.
+    - `retried`: failed items that `retry_failed` returned to pending before the drain began.
+    - `released`: items that were released without counting an attempt.
+    - `lost`: items that another worker had reclaimed before their end could be recorded.
+    - `cancelled`: items that were cancelled while their handler ran.
+    - `refused`: whether another live worker held the worker lease. Then all counts are zero.
+    - `stopped`: whether the loop was asked to stop before it was done.
+    """
+
+    done: int = 0
+    failed: int = 0
+    postponed: int = 0
+    retried: int = 0
+    released: int = 0
+    lost: int = 0
+    cancelled: int = 0
+    refused: bool = False
+    stopped: bool = False

@@ -1,0 +1,241 @@
+"""What one slot of a loop does: claim, handle and record, as a generator of requests to its driver."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+from membox_queue.errors import (
+    CorruptDatabaseError,
+    NotADatabaseError,
+    PayloadTooLargeError,
+    QueueBusyError,
+    QueueError,
+    ReadOnlyError,
+    StorageError,
+    note,
+)
+from membox_queue.loops.loop import lost_claims
+from membox_queue.loops.progress import LoopEvent
+from membox_queue.loops.raised import log, log_failure, meaning, release_frames
+from membox_queue.loops.requests import Call, Handle, Pause, Wait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from membox_queue import _native
+    from membox_queue.loops.loop import Loop
+    from membox_queue.loops.requests import Requests
+
+    Step = tuple[list[str], str, int, list[_native.Item]]
+
+logger = logging.getLogger("membox_queue")
+
+MAINTAIN_EVERY = 60.0
+"""Seconds between two runs of retention and the checkpoint."""
+
+OPEN_TRANSACTION = (
+    "the handler left a write transaction open on the queue's file: another connection of this process still held the "
+    "write lock when the end of the item was to be recorded; commit it or roll it back before the handler returns"
+)
+
+
+class Slot:
+    """One slot of a loop. A driver sends the answer to each request, or throws what carrying it out raised."""
+
+    def __init__(self, loop: Loop, number: int) -> None:
+        self.loop = loop
+        self.number = number
+
+    def requests(self) -> Requests[None]:
+        """Claim, handle and record until there is nothing more to do."""
+        loop, number = self.loop, self.number
+        is_batch, handlers, shapes, progress = loop.plan.batch is not None, loop.handlers, loop.shapes, loop.progress
+        step: Step = yield from self.call_store("claim", None, loop.native.next, number)
+        while step[1] != "over":
+            if step[1] == "wait":
+                while not (yield from self.retry_store("claim", None, Wait(number))):
+                    yield from self.maintain()
+                step = yield from self.call_store("claim", None, loop.native.next, number)
+                continue
+            _, _, place, items = step
+            raised: BaseException | None = None
+            result: Any = None
+            fitting = items
+            if shapes[place] is not None:
+                raised, fitting = yield from self.fit(place, items)
+            if progress:
+                for item in items:
+                    progress(LoopEvent("claimed", item))
+            meant = "failed"
+            if raised is None:
+                raised, result = yield Handle(handlers[place], fitting if is_batch else items[0])
+                if raised is not None:
+                    meant = meaning(raised, bool(result))
+                    if meant in ("released", "crashed"):
+                        raise raised
+            if raised is None:
+                step = yield from self.record(items, results_of(items, fitting, result, loop.plan.batch))
+            elif meant == "exited":
+                yield from self.count_exit(items, raised)
+                raise raised
+            else:
+                step = yield from self.record_failure(items, raised)
+            if "lost" in step[0]:
+                loop.report_lost((yield Call(lost_claims, (items, step[0]))))
+            loop.count(items, step[0])
+            if time.monotonic() - loop.maintained_at >= MAINTAIN_EVERY:
+                yield from self.maintain()
+
+    def fit(self, place: int, items: list[_native.Item]) -> Requests[tuple[BaseException | None, list[_native.Item]]]:
+        """Convert the content to its type. The first item that does not fit fails; those behind it are released.
+
+        Return the error if that is the first item of all, and the items that are left to handle.
+        """
+        loop = self.loop
+        queue, shape = loop.queues[place], loop.shapes[place]
+        for index, item in enumerate(items):
+            try:
+                item._fit(shape)
+            except BaseException as error:
+                if meaning(error) != "failed":
+                    raise
+                if index == 0:
+                    return error, items
+                loop.notify_on_error(error, item, "handler")
+                for later in reversed(items[index + 1 :]):
+                    yield from self.call_store("finish", later, queue.release, later)
+                yield from self.call_store("finish", item, queue.mark_failed, item, error)
+                return None, items[:index]
+        return None, items
+
+    def record(self, items: list[_native.Item], results: list[Any]) -> Requests[Step]:
+        """Record what the handler returned and claim the next, in one transaction."""
+        loop, native, number = self.loop, self.loop.native, self.number
+
+        def fail_instead() -> Call:
+            """The handler's own writes are not committed, so its item is not done."""
+            release_frames(None)
+            failure = QueueBusyError(OPEN_TRANSACTION)
+            log_failure(items[0], failure, is_reported=loop.is_reported)
+            loop.notify_on_error(failure, items[0], "handler")
+            return Call(native.failed, (number, items, failure))
+
+        step: Step
+        try:
+            step = yield from self.retry_store("finish", items[0], Call(native.done, (number, results)), fail_instead)
+        except (TypeError, ValueError, PayloadTooLargeError) as error:
+            logger.warning("the result of item %d is not stored: %s", items[0].id, error)
+            request = Call(native.done, (number, [None] * len(items)))
+            step = yield from self.retry_store("finish", items[0], request, fail_instead)
+        return step
+
+    def record_failure(self, items: list[_native.Item], raised: BaseException) -> Requests[Step]:
+        """Record what the handler raised and claim the next, in one transaction."""
+        loop = self.loop
+        log_failure(items[0], raised, is_reported=loop.is_reported)
+        loop.notify_on_error(raised, items[0], "handler")
+        if loop.native.held_up_by_this_process:
+            release_frames(raised)
+        try:
+            step: Step = yield from self.call_store("finish", items[0], loop.native.failed, self.number, items, raised)
+            return step
+        except QueueError as failure:
+            raise failure from raised
+
+    def count_exit(self, items: list[_native.Item], exiting: BaseException) -> Requests[None]:
+        """Count a handler's SystemExit against its item, as a lost claim is counted.
+
+        Otherwise an item whose handler always exits would be retried for ever, and end every worker.
+        """
+        loop = self.loop
+        loop.is_exiting = True
+        loop.native.stop()
+        log(logging.WARNING, exiting, "the handler of item %d exited the program", items[0].id)
+        loop.notify_on_error(exiting, items[0], "handler")
+        if loop.native.held_up_by_this_process:
+            release_frames(exiting)
+        try:
+            yield from self.call_store("finish", items[0], loop.native.failed, self.number, items, exiting)
+        except QueueError as failure:
+            note(exiting, f"membox_queue could not record it: {failure}")
+
+    def call_store(
+        self, phase: str, item: _native.Item | None, function: Callable[..., Any], *arguments: Any
+    ) -> Requests[Any]:
+        """Call a function that needs the store; when the store is busy or out of space, wait and try again."""
+        return (yield from self.retry_store(phase, item, Call(function, arguments)))
+
+    def retry_store(
+        self,
+        phase: str,
+        item: _native.Item | None,
+        request: Call | Wait,
+        when_blocked_by_us: Callable[[], Call] | None = None,
+    ) -> Requests[Any]:
+        """Make a request that needs the store; while the store is busy or out of space, pause and repeat it.
+
+        When another connection of this very process keeps the file locked, `when_blocked_by_us` gives the request to
+        make instead.
+        """
+        loop = self.loop
+        pauses: Iterator[float] | None = None
+        is_recording = phase == "finish"
+        while True:
+            try:
+                answer = yield request
+                loop.unrecorded.discard(item)
+                return answer
+            except (CorruptDatabaseError, NotADatabaseError, ReadOnlyError):
+                raise
+            except (QueueBusyError, StorageError) as error:
+                is_busy = isinstance(error, QueueBusyError)
+                if when_blocked_by_us is not None and is_busy and loop.native.held_up_by_this_process:
+                    request, when_blocked_by_us = when_blocked_by_us(), None
+                level = logging.WARNING if pauses is None else logging.INFO
+                logger.log(level, "membox_queue could not %s, and tries again: %s", phase, error)
+                loop.notify_on_error(error, item, phase)
+                if is_recording and is_busy:
+                    loop.unrecorded.add(item)
+                pauses = pauses or self.pauses(is_recording=is_recording)
+                pause = next(pauses, None)
+                if pause is None:
+                    loop.unrecorded.discard(item)
+                    raise
+            yield Pause(pause)
+
+    def pauses(self, *, is_recording: bool) -> Iterator[float]:
+        """Growing pauses. A drain gives up after a while; work goes on until it is stopped.
+
+        The end of an item is recorded as soon as the file is free, however long that takes, until the grace period is
+        over. Meanwhile the other slots do not give up either.
+        """
+        loop = self.loop
+        for power in range(5):
+            yield 0.05 * 2**power
+        while True:
+            is_stopped = loop.native.stopped
+            goes_on = (loop.plan.stays or loop.unrecorded) and not is_stopped
+            if not goes_on and not (is_recording and loop.unrecorded and not loop.must_end_now):
+                return
+            yield 0.1 if is_stopped else 5.0
+
+    def maintain(self) -> Requests[None]:
+        """Let retention and the checkpoint run, about once a minute."""
+        loop = self.loop
+        if time.monotonic() - loop.maintained_at >= MAINTAIN_EVERY:
+            loop.maintained_at = time.monotonic()
+            try:
+                yield Call(loop.native.tend)
+            except (QueueBusyError, StorageError) as error:
+                logger.warning("membox_queue could not tidy up, and tries again later: %s", error)
+
+
+def results_of(
+    items: Sequence[_native.Item], handled: Sequence[_native.Item], result: Any, batch: str | None
+) -> list[Any]:
+    """Return one result for each item: a batch gives a list of as many as it handled, or one value for all."""
+    if batch and isinstance(result, list) and len(result) == len(handled):
+        return result + [None] * (len(items) - len(handled))
+    return [result] * len(items)

@@ -1,0 +1,34 @@
+"""Open a queue with the type of its content, and close one without raising what could not be released."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from membox_queue import _native
+from membox_queue.content.generic import shape_of
+from membox_queue.errors import QueueError
+
+if TYPE_CHECKING:
+    import os
+
+logger = logging.getLogger("membox_queue")
+
+Q = TypeVar("Q", bound="_native.Queue[Any]")
+
+
+def open_queue(kind: type[Q], path: str | os.PathLike[str], name: str, *, type: Any = None, **options: Any) -> Q:
+    """Open a queue of this class. A type that is not known raises TypeError before the file is touched."""
+    shape = shape_of(type)
+    queue = _native.Queue.__new__(kind, path, name, **options)
+    if shape is not None:
+        queue._take_shape(shape)
+    return queue
+
+
+def close_queue(queue: _native.Queue[Any]) -> None:
+    """Close a queue. A worker lease or lock that cannot be released, because writing fails, is logged."""
+    try:
+        _native.Queue.close(queue)
+    except QueueError as error:
+        logger.warning("membox_queue could not release what the queue %r held: %s", queue.name, error)

@@ -1,0 +1,1 @@
+"""The JSON forms that every front end shares. Nothing here imports typer or rich."""

@@ -1,0 +1,30 @@
+"""A queue at a glance, as plain values."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from membox_queue import _native
+from membox_queue.wire.item import brief
+
+if TYPE_CHECKING:
+    from membox_queue.queue import Queue
+
+
+def now() -> datetime:
+    """Return the time of the clock that all queues of this process use."""
+    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=_native.clock())
+
+
+def look(queue: Queue, failures: int = 5, running: int = 20) -> dict[str, Any]:
+    """Return all that an overview shows."""
+    return {
+        "file": str(queue.path),
+        "queue": queue.name,
+        **queue.stats(),
+        "coverage_note": queue.coverage_note(),
+        "running": [brief(item) for item in queue.running(limit=running)],
+        "failures": [brief(item) for item in queue.failures(limit=failures)],
+        "queues": queue.queues(),
+    }
