@@ -25,7 +25,7 @@ ARROWS: dict[str, set[str]] = {
     "loops": {"_native", "content", "errors", "terminal_text"},
     "workers": {"_native", "content", "errors", "loops", "opening", "options", "wire"},
     "queue": {"_native", "connections", "content", "document", "loops", "opening", "options", "workers"},
-    "aio": {"_native", "content", "errors", "loops", "options", "queue"},
+    "aio": {"_native", "content", "errors", "loops", "opening", "options", "queue"},
     # The front ends: never `_native`, but for the clock and the faults of tests, which are native.
     "cli": {"membox_queue", "aio", "demo", "document", "errors", "loops", "queue", "terminal_text", "wire", "workers"},
     "demo": {"membox_queue"},

@@ -1,20 +1,26 @@
-"""Open a queue with the type of its content, and close one without raising what could not be released."""
+"""Resolve a path, open a queue with the type of its content, close one without raising what cannot be released."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, TypeVar
+import os
+from typing import Any, TypeVar
 
 from membox_queue import _native
 from membox_queue.content.generic import shape_of
 from membox_queue.errors import QueueError
 
-if TYPE_CHECKING:
-    import os
-
 logger = logging.getLogger("membox_queue")
 
 Q = TypeVar("Q", bound="_native.Queue[Any]")
+
+
+def resolved(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Return the file that a path leads to now. A path that leads to none is unchanged; opening it raises."""
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not text or text == ":memory:" or text[:5].lower() == "file:" or not os.path.isdir(os.path.dirname(text) or "."):
+        return path
+    return os.path.realpath(text)
 
 
 def open_queue(kind: type[Q], path: str | os.PathLike[str], name: str, *, type: Any = None, **options: Any) -> Q:

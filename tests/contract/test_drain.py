@@ -226,9 +226,38 @@ class HostileGiveUp(GiveUp):
     __str__ = HostileError.refuse
 
 
+class HostileType(type):
+    def __getattribute__(cls, name):
+        if name in ("__qualname__", "__name__", "__module__"):
+            raise RuntimeError("not even its type tells its name")
+        return super().__getattribute__(name)
+
+
+class NamelessError(Exception, metaclass=HostileType):
+    pass
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_an_exception_whose_type_does_not_tell_its_name_fails_its_item_and_the_loop_goes_on(queue, concurrency):
+    queue.enqueue_many(["poison", "sound"])
+    report = queue.drain(lambda item: item.id == 1 and raising(NamelessError())(item), concurrency=concurrency)
+    assert (report.done, report.failed) == (1, 1)
+    assert queue.get(1).retries == 1
+
+
+def test_an_exit_by_on_error_comes_after_the_failure_was_recorded(queue):
+    queue.enqueue_many(["poison", "sound"])
+    with pytest.raises(SystemExit):
+        queue.drain(raising(LookupError("no")), on_error=lambda error, item, phase: sys.exit(3))
+    assert [(item.status, item.retries) for item in queue.items()] == [("failed", 1), ("pending", 0)]
+    assert not queue.worker_is_alive()
+
+
 @pytest.mark.parametrize("concurrency", [1, 2])
 @pytest.mark.parametrize("told", [False, True])
-@pytest.mark.parametrize("kind", [HostileError, HostileBaseError, HostileGroup, HostileGiveUp])
+@pytest.mark.parametrize(
+    "kind", [HostileError, HostileBaseError, HostileGroup, HostileGiveUp], ids=lambda kind: kind.__name__
+)
 def test_an_exception_whose_attributes_raise_fails_its_item_and_the_loop_goes_on(open_queue, kind, told, concurrency):
     with open_queue(retry=Retry(max=2, base=0)) as queue:
         error = kind("of tasks", [ValueError()]) if kind is HostileGroup else kind()

@@ -6,13 +6,7 @@ from pathlib import Path
 
 import pytest
 from loops_in_threads import ended, nothing
-from membox_queue import (
-    DiskFullError,
-    DrainReport,
-    Queue,
-    QueueBusyError,
-    StorageError,
-)
+from membox_queue import DiskFullError, DrainReport, Queue, QueueBusyError, StorageError, Worker
 from membox_queue.loops import slot
 
 
@@ -158,3 +152,14 @@ def test_work_notices_a_file_that_is_moved_away_and_goes_on_when_it_is_back(queu
     path.with_suffix(".away").rename(path)
     assert queue.wait(queue.enqueue("after"), 30).status == "done"
     assert ended(queue, future) == DrainReport(done=2, stopped=True)
+
+
+def test_a_worker_means_the_file_its_path_led_to_when_it_was_made(tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "one")
+    worker = Worker("relative.db", {"ingest": print})
+    monkeypatch.chdir(tmp_path / "two")
+    worker.drain()
+    assert (tmp_path / "one" / "relative.db").exists()
+    assert not (tmp_path / "two" / "relative.db").exists()

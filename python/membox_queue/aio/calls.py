@@ -225,11 +225,3 @@ def release_all(queue: Queue[Any], items: list[_native.Item[Any]]) -> None:
     """Release items uncounted; the last of a batch first, so that each is released by itself."""
     for item in reversed(items):
         queue.release(item)
-
-
-def resolved(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return the file that a path leads to now. A path that leads to none is unchanged; opening it raises."""
-    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
-    if not text or text == ":memory:" or text[:5].lower() == "file:" or not os.path.isdir(os.path.dirname(text) or "."):
-        return path
-    return os.path.realpath(text)

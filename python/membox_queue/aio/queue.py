@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
-from membox_queue.aio.calls import Calls, ending, resolved, verb
+from membox_queue.aio.calls import Calls, ending, verb
 from membox_queue.aio.item import AsyncItem, plain
 from membox_queue.aio.iterate import ItemIterator
 from membox_queue.aio.lock import AsyncLock
@@ -21,6 +21,7 @@ from membox_queue.aio.threads import result_despite_cancellation
 from membox_queue.aio.waits import OVER
 from membox_queue.content.generic import TypedAlias, shape_of, type_of_class
 from membox_queue.loops.plan import planned
+from membox_queue.opening import resolved
 from membox_queue.options import DrainOptions, WorkOptions, inherited
 from membox_queue.queue import Queue
 

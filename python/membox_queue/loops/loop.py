@@ -66,6 +66,8 @@ class Loop:
         self.counts: Counter[str] = Counter()
         self.maintained_at = time.monotonic()
         self.lock = threading.Lock()
+        # The grace thread and the loop itself may both close it; the second one returns after the first has counted.
+        self.closing = threading.RLock()
         self.progress = reporter(plan.progress, queues)
         self._native: _native.Crew | None = None
         self.stopping: Stopping | None = None
@@ -133,9 +135,10 @@ class Loop:
     def close(self) -> None:
         """Release what is still claimed."""
         self.end()
-        released = self.native.close()
-        with self.lock:
-            self.counts["released"] += released
+        with self.closing:
+            released = self.native.close()
+            with self.lock:
+                self.counts["released"] += released
 
     def report(self) -> DrainReport:
         """Return what was done so far."""

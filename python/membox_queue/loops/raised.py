@@ -18,6 +18,11 @@ BASE_ATTRIBUTES = vars(BaseException)
 meaning = _native.meaning
 
 
+def type_name(value: object) -> str:
+    """Return the name of a value's type, whatever its metaclass does when it is asked."""
+    return str(vars(type)["__qualname__"].__get__(type(value)))
+
+
 def log(level: int, error: BaseException | None, message: str, *arguments: Any) -> None:
     """Log an exception with its traceback; one whose attributes raise is logged without."""
     try:
@@ -25,7 +30,7 @@ def log(level: int, error: BaseException | None, message: str, *arguments: Any) 
     except BaseException as raised:
         if meaning(raised) != "failed":
             raise
-        plain = [each if type(each) in (int, str) else type(each).__name__ for each in arguments]
+        plain = [each if type(each) in (int, str) else type_name(each) for each in arguments]
         logger.log(level, message, *plain)
 
 
@@ -40,7 +45,7 @@ def log_failure(item: _native.Item, raised: BaseException, *, is_reported: bool)
         log(logging.INFO, cause, "item %d %s: %s", item.id, request, raised)
         return
     level = logging.INFO if is_reported else logging.WARNING
-    log(level, raised, "item %d failed: %s", item.id, type(raised).__qualname__)
+    log(level, raised, "item %d failed: %s", item.id, type_name(raised))
 
 
 def release_frames(raised: BaseException | None) -> None:

@@ -135,14 +135,24 @@ class Slot:
         """Record what the handler raised and claim the next, in one transaction."""
         loop = self.loop
         log_failure(items[0], raised, is_reported=loop.is_reported)
-        loop.notify_on_error(raised, items[0], "handler")
+        exiting: BaseException | None = None
+        try:
+            loop.notify_on_error(raised, items[0], "handler")
+        except BaseException as error:
+            if meaning(error) != "exited":
+                raise
+            # `on_error` exits the program. The failure is recorded first: otherwise the item would end every worker.
+            exiting, loop.is_exiting = error, True
+            loop.native.stop()
         if loop.native.held_up_by_this_process:
             release_frames(raised)
         try:
             step: Step = yield from self.call_store("finish", items[0], loop.native.failed, self.number, items, raised)
-            return step
         except QueueError as failure:
-            raise failure from raised
+            raise (exiting or failure) from raised
+        if exiting is not None:
+            raise exiting
+        return step
 
     def count_exit(self, items: list[_native.Item], exiting: BaseException) -> Requests[None]:
         """Count a handler's SystemExit against its item, as a lost claim is counted.

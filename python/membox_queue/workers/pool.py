@@ -14,7 +14,7 @@ from membox_queue.loops import interpreter_exit
 from membox_queue.loops.loop import SLICE, Loop
 from membox_queue.loops.plan import planned
 from membox_queue.loops.threads import possible_now, run
-from membox_queue.opening import close_queue, open_queue
+from membox_queue.opening import close_queue, open_queue, resolved
 from membox_queue.options import WorkerOptions
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Worker:
             raise ValueError(f"options for queues without a handler: {', '.join(sorted(unknown))}")
         if not handlers:
             raise ValueError("a worker needs at least one queue with a handler")
-        self.path = path
+        self.path = resolved(path)
         self.handlers = dict(handlers)
         self.options: dict[str, dict[str, Any]] = {name: {**(options or {}).get(name, {})} for name in handlers}
         self.plan = planned("Worker", WorkerOptions, plan, batch=batch, stays=True)
