@@ -1,9 +1,10 @@
-"""Makes reference.md from the stub and the Python classes: `python docs/reference.py` after a change of either."""
+"""Makes reference.md from the stub and the Python classes: `python docs/reference.py`; `--check` says if it is old."""
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -316,4 +317,7 @@ def is_error(name: str) -> bool:
 
 
 if __name__ == "__main__":
-    (HERE / "reference.md").write_text(render(), encoding="utf-8")
+    page = HERE / "reference.md"
+    if "--check" in sys.argv[1:]:
+        sys.exit(None if page.read_text(encoding="utf-8") == render() else "reference.md is old; run make docs")
+    page.write_text(render(), encoding="utf-8")

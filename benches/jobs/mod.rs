@@ -6,6 +6,9 @@ use std::sync::Arc;
 use membox_queue::{Ending, Next, Options, Plan, Queue, WorkerLoop};
 use rusqlite::{Connection, OptionalExtension, params};
 
+/// What a claim of the bare jobs writes as its token.
+const TOKEN: i64 = 7_000_000_000_000_000_000;
+
 macro_rules! statement {
     ($name:literal) => {
         include_str!(concat!("../../src/sqlite/sql/", $name, ".sql"))
@@ -68,7 +71,7 @@ impl Raw {
         statement
             .execute(params![
                 id,
-                7_000_000_000_000_000_000i64,
+                TOKEN,
                 1_800_000_000_000i64,
                 60_000,
                 "host:1",
@@ -79,8 +82,8 @@ impl Raw {
                 1_500_000_000_000i64
             ])
             .unwrap();
-        let mut statement = connection.prepare_cached(statement!("claimed")).unwrap();
-        let taken = statement.query_row([id], |row| Ok((row.get(0)?, row.get(15)?, row.get(16)?, row.get(2)?)));
+        let mut statement = connection.prepare_cached(statement!("item")).unwrap();
+        let taken = statement.query_row([id], |row| Ok((row.get(0)?, row.get(15)?, TOKEN, row.get(2)?)));
         Some(taken.unwrap())
     }
 

@@ -97,17 +97,17 @@ impl Queue {
             limit: i64::try_from(filter.limit).unwrap_or(i64::MAX),
             newest_first: filter.newest_first,
         };
-        self.read(|view| view.items(self.name(), &page))
+        self.view(|view| view.items(self.name(), &page))
     }
 
     /// The latest failures, newest first.
     pub fn failures(&self, limit: usize) -> Result<Vec<Item>> {
-        self.read(|view| view.failures(self.name(), i64::try_from(limit).unwrap_or(i64::MAX)))
+        self.view(|view| view.failures(self.name(), i64::try_from(limit).unwrap_or(i64::MAX)))
     }
 
     /// The items that are being worked on, the longest first.
     pub fn running(&self, limit: usize) -> Result<Vec<Item>> {
-        self.read(|view| view.running(self.name(), i64::try_from(limit).unwrap_or(i64::MAX)))
+        self.view(|view| view.running(self.name(), i64::try_from(limit).unwrap_or(i64::MAX)))
     }
 
     pub fn counts(&self) -> Result<Counts> {
@@ -121,7 +121,7 @@ impl Queue {
 
     /// The newest item with this key.
     pub fn get_by_key(&self, key: &str) -> Result<Option<Item>> {
-        self.read(|view| view.get_by_key(self.name(), key))
+        self.view(|view| view.get_by_key(self.name(), key))
     }
 
     /// How an item's attempts ended, oldest first.

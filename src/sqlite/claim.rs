@@ -58,7 +58,7 @@ impl ClaimTx for Transaction<'_> {
         if changed == 0 {
             return Ok(None);
         }
-        let mut statement = self.connection.prepare_cached(statement!("claimed"))?;
+        let mut statement = self.connection.prepare_cached(statement!("item"))?;
         Ok(Some(statement.query_row(params![id], read_delivered)?))
     }
 

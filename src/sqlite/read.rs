@@ -1,8 +1,8 @@
 //! What can be asked on SQLite, in a transaction or beside the writer.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{ToSql, params};
 
-use super::rows::{integer, read_counts, read_item, read_schedule, text};
+use super::rows::{integer, read_counts, read_item, read_progress, read_schedule, text};
 use super::{Transaction, statement};
 use crate::error::Result;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, Schedule, Status};
@@ -19,34 +19,36 @@ impl View for Transaction<'_> {
     }
 
     fn get(&self, queue: &str, id: i64) -> Result<Option<Item>> {
-        self.first(statement!("get"), params![id, queue], read_item)
+        Ok(self.item(id)?.filter(|item| item.queue == queue))
     }
 
     fn get_by_key(&self, queue: &str, key: &str) -> Result<Option<Item>> {
-        self.first(statement!("get_by_key"), params![key, queue], read_item)
+        match self.one(statement!("get_by_key"), params![key, queue])? {
+            Some(id) => self.item(id),
+            None => Ok(None),
+        }
     }
 
     fn items(&self, queue: &str, page: &Page) -> Result<Vec<Item>> {
         let sql = if page.newest_first { statement!("items_newest_first") } else { statement!("items_oldest_first") };
         let status = page.status.map(Status::as_str);
-        self.all(sql, params![queue, status, page.project, page.after, page.limit, page.group], read_item)
+        self.items_by_id(sql, params![queue, status, page.project, page.after, page.limit, page.group])
     }
 
     fn failures(&self, queue: &str, limit: i64) -> Result<Vec<Item>> {
-        self.all(statement!("failures"), params![queue, limit], read_item)
+        self.items_by_id(statement!("failures"), params![queue, limit])
     }
 
     fn running(&self, queue: &str, limit: i64) -> Result<Vec<Item>> {
-        self.all(statement!("running"), params![queue, limit], read_item)
+        self.items_by_id(statement!("running"), params![queue, limit])
     }
 
     fn ended_among(&self, queue: &str, ids: &[i64]) -> Result<Vec<(i64, Option<Item>)>> {
         let mut unfinished = self.connection.prepare_cached(statement!("unfinished"))?;
-        let mut get = self.connection.prepare_cached(statement!("get"))?;
         let mut ended = Vec::new();
         for id in ids {
             if !unfinished.exists(params![id, queue])? {
-                ended.push((*id, get.query_row(params![id, queue], read_item).optional()?));
+                ended.push((*id, self.get(queue, *id)?));
             }
         }
         Ok(ended)
@@ -196,5 +198,21 @@ impl View for Transaction<'_> {
         let own_meta = self.database.shape().own_meta;
         let read = if own_meta { statement!("own_lease_read") } else { statement!("lease_read") };
         Ok(self.first(read, params![key], |row| text(row, 0))?.flatten())
+    }
+}
+
+impl Transaction<'_> {
+    fn item(&self, id: i64) -> Result<Option<Item>> {
+        let Some(mut item) = self.first(statement!("item"), params![id], read_item)? else { return Ok(None) };
+        if let Some(progress) = self.first(statement!("progress"), params![id, item.attempt], read_progress)? {
+            (item.progress, item.progress_note) = progress;
+        }
+        Ok(Some(item))
+    }
+
+    /// The items whose ids a statement finds, in its order.
+    fn items_by_id(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<Item>> {
+        let ids: Vec<i64> = self.all(sql, values, |row| row.get(0))?;
+        ids.into_iter().filter_map(|id| self.item(id).transpose()).collect()
     }
 }

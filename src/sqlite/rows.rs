@@ -2,7 +2,7 @@
 
 use arc_swap::ArcSwapOption;
 use rusqlite::Row;
-use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Value as SqlValue, ValueRef};
+use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use serde_json::{Map, Value};
 
 use crate::model::{
@@ -37,15 +37,15 @@ pub fn read_counts(row: &Row) -> rusqlite::Result<Counts> {
     })
 }
 
-/// The one row mapper; its order is that of every statement that returns items. Other programs write this table too,
-/// so no value may make it fail: what cannot be read is said in `damage`.
+/// The one row mapper, by `item.sql`. Other programs write this table too, so no value may make it fail: what cannot be
+/// read is said in `damage`.
 pub fn read_item(row: &Row) -> rusqlite::Result<Item> {
     let kind = text(row, 3)?.unwrap_or_default();
     let (content, unreadable) = match content(row.get_ref(2)?, &kind) {
         Ok(content) => (content, None),
         Err((reason, raw)) => (Content::Text(raw), Some(reason)),
     };
-    let (headers, bad_headers) = match text(row, 20)?.map(|json| headers(&json)) {
+    let (headers, bad_headers) = match text(row, 19)?.map(|json| headers(&json)) {
         None => (None, None),
         Some(Ok(headers)) => (Some(headers), None),
         Some(Err(reason)) => (None, Some(reason)),
@@ -67,24 +67,22 @@ pub fn read_item(row: &Row) -> rusqlite::Result<Item> {
         priority: integer(row, 13)?.unwrap_or(0),
         run_at: integer(row, 14)?,
         attempt: integer(row, 15)?.unwrap_or(0),
-        lease_until: integer(row, 17)?,
-        worker: text(row, 18)?,
-        max_retries: small(row, 19)?,
+        lease_until: integer(row, 16)?,
+        worker: text(row, 17)?,
+        max_retries: small(row, 18)?,
         headers,
-        result: text(row, 21)?,
-        group: text(row, 22)?,
-        key: text(row, 23)?,
-        progress: row
-            .get::<_, SqlValue>(24)
-            .map(|value| if let SqlValue::Real(part) = value { Some(part) } else { None })?,
-        progress_note: text(row, 25)?,
+        result: text(row, 20)?,
+        group: text(row, 21)?,
+        key: text(row, 22)?,
+        progress: None,
+        progress_note: None,
     })
 }
 
-/// An item about to be delivered, by `claimed.sql`: it must be what was enqueued.
+/// An item about to be delivered: it must be what was enqueued.
 pub fn read_delivered(row: &Row) -> rusqlite::Result<Item> {
     let mut item = read_item(row)?;
-    let is_intact = match row.get_ref(26)? {
+    let is_intact = match row.get_ref(23)? {
         ValueRef::Null => true,
         ValueRef::Integer(sum) => stored_sum(row)? == Some(sum),
         _ => false,
@@ -101,7 +99,7 @@ pub fn read_delivered(row: &Row) -> rusqlite::Result<Item> {
 
 /// `None` when the columns are not even of the types that an enqueue writes.
 fn stored_sum(row: &Row) -> rusqlite::Result<Option<i64>> {
-    let headers = match row.get_ref(20)? {
+    let headers = match row.get_ref(19)? {
         ValueRef::Null => None,
         ValueRef::Text(headers) => Some(headers),
         _ => return Ok(None),
@@ -110,6 +108,12 @@ fn stored_sum(row: &Row) -> rusqlite::Result<Option<i64>> {
         (ValueRef::Text(content), ValueRef::Text(kind)) => Some(checksum(content, kind, headers)),
         _ => None,
     })
+}
+
+/// How far the work on an item is: a fraction and a note.
+pub fn read_progress(row: &Row) -> rusqlite::Result<(Option<f64>, Option<String>)> {
+    let fraction = if let ValueRef::Real(part) = row.get_ref(0)? { Some(part) } else { None };
+    Ok((fraction, text(row, 1)?))
 }
 
 /// The one mapper of schedules. A pattern that another program broke is found out when it is to tick.
