@@ -637,6 +637,8 @@ class Queue(Generic[_T]):
         """
     def mark_done_many(self, items: Iterable[Item[Any]]) -> int:
         """Mark claimed items done in one transaction; returns how many took effect."""
+    def _release_many(self, items: Iterable[Item[Any]], /) -> int:
+        """Release claimed items uncounted in one transaction; returns how many took effect."""
     def mark_failed(
         self, item: Item[Any], error: str | BaseException, retry_in: _Seconds | None = None, give_up: bool = False
     ) -> bool:

@@ -20,14 +20,28 @@ impl Queue {
 
     /// Finishes many in one transaction; returns how many took effect.
     pub fn mark_done_many(&self, held: &[&ClaimedItem]) -> Result<usize> {
-        for one in held {
+        self.finish_many(held.iter().copied(), &Ending::Done { result: None })
+    }
+
+    /// Releases many uncounted, in one transaction; returns how many took effect. The last of a batch goes first: one that
+    /// is released gives the later ones back with it, and they would not be counted.
+    pub fn release_many(&self, held: &[&ClaimedItem]) -> Result<usize> {
+        self.finish_many(held.iter().rev().copied(), &Ending::given_back())
+    }
+
+    fn finish_many<'a>(
+        &self,
+        held: impl Iterator<Item = &'a ClaimedItem> + Clone + Send + Sync,
+        ending: &Ending,
+    ) -> Result<usize> {
+        for one in held.clone() {
             self.check_is_ours(one)?;
         }
         let settled = self.run(Verb::Finish, |tx| {
             self.refresh_settings_if_readable(tx)?;
-            held.iter().map(|one| self.settle(tx, one, Ending::Done { result: None })).collect::<Result<Vec<_>>>()
+            held.clone().map(|one| self.settle(tx, one, ending.clone())).collect::<Result<Vec<_>>>()
         })?;
-        for (one, settled) in held.iter().zip(&settled) {
+        for (one, settled) in held.zip(&settled) {
             one.note_settled(*settled);
         }
         Ok(settled.iter().filter(|settled| settled.took_effect()).count())

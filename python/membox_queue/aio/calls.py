@@ -204,7 +204,7 @@ class Calls(Generic[C]):
             token.cancel()
             with contextlib.suppress(QueueError):
                 if items := await through_cancellation(claiming):
-                    await through_cancellation(self._run_in_thread(release_all, queue, items))
+                    await through_cancellation(self._run_in_thread(queue._release_many, items))
             raise
         return [AsyncItem(item, self._run_in_thread) for item in items]
 
@@ -219,9 +219,3 @@ class Calls(Generic[C]):
             with contextlib.suppress(Exception):
                 await through_cancellation(waiting)
             raise
-
-
-def release_all(queue: Queue[Any], items: list[_native.Item[Any]]) -> None:
-    """Release items uncounted; the last of a batch first, so that each is released by itself."""
-    for item in reversed(items):
-        queue.release(item)

@@ -104,8 +104,8 @@ class Slot:
                 if index == 0:
                     return error, items
                 loop.notify_on_error(error, item, "handler")
-                for later in reversed(items[index + 1 :]):
-                    yield from self.call_store("finish", later, queue.release, later)
+                if later := items[index + 1 :]:
+                    yield from self.call_store("finish", later[0], queue._release_many, later)
                 yield from self.call_store("finish", item, queue.mark_failed, item, error)
                 return None, items[:index]
         return None, items

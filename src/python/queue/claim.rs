@@ -151,11 +151,11 @@ impl Queue {
         Ok(fitting)
     }
 
-    /// Releases items uncounted; the last of a batch first, so that each goes by itself.
     fn give_back(&self, py: Python<'_>, items: impl Iterator<Item = Item>) -> PyResult<()> {
-        for item in items.collect::<Vec<_>>().iter().rev() {
-            let held = item.held()?;
-            py.native(|| self.core.release(held, 0))?;
+        let items = items.collect::<Vec<_>>();
+        let held = items.iter().map(|item| Ok(&**item.held()?)).collect::<PyResult<Vec<&ClaimedItem>>>()?;
+        if !held.is_empty() {
+            py.native(|| self.core.release_many(&held))?;
         }
         Ok(())
     }

@@ -49,6 +49,13 @@ impl Queue {
         Ok(py.native(|| self.core.release(held, delay))?)
     }
 
+    #[pyo3(signature = (items, /))]
+    fn _release_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let items = items.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let held = items.iter().map(|item| Ok(&**claimed(item)?)).collect::<PyResult<Vec<&ClaimedItem>>>()?;
+        Ok(py.native(|| self.core.release_many(&held))?)
+    }
+
     #[pyo3(signature = (item, seconds))]
     fn extend(&self, py: Python<'_>, item: &Bound<'_, PyAny>, seconds: &Bound<'_, PyAny>) -> PyResult<bool> {
         let held = claimed(item)?;

@@ -212,7 +212,7 @@ impl WorkerLoop {
         state.slots.iter_mut().for_each(|hand| hand.items.clear());
     }
 
-    /// Gives back what is still held: items uncounted, and the lease. Says how many items were given back.
+    /// Releases what is still held: items uncounted, and the lease. Returns how many items were released.
     pub fn close(&self) -> Result<usize> {
         if self.is_inherited() {
             return Ok(0);
@@ -226,18 +226,19 @@ impl WorkerLoop {
         let mut released = 0;
         let mut failure = None;
         for (slot, (queue, items)) in slots.into_iter().enumerate() {
-            // The last of a batch first, so that each is given back by itself.
-            for (held, beat) in items.into_iter().rev().filter(|(held, _)| !held.is_settled()) {
-                match self.queues[queue].release(&held, 0) {
-                    Ok(given_back) => {
-                        held.withdraw();
-                        released += usize::from(given_back);
-                    }
-                    Err(error) => {
-                        // What could not be given back is kept, so that closing can be tried again.
-                        self.state.lock().slots[slot].items.push((held, beat));
-                        failure = Some(error);
-                    }
+            let open = items.into_iter().filter(|(held, _)| !held.is_settled()).collect::<Vec<_>>();
+            if open.is_empty() {
+                continue;
+            }
+            match self.queues[queue].release_many(&open.iter().map(|(held, _)| &**held).collect::<Vec<_>>()) {
+                Ok(count) => {
+                    open.iter().for_each(|(held, _)| held.withdraw());
+                    released += count;
+                }
+                Err(error) => {
+                    // What could not be released is kept, so that closing can be tried again.
+                    self.state.lock().slots[slot].items.extend(open);
+                    failure = Some(error);
                 }
             }
         }

@@ -262,9 +262,8 @@ impl WorkerLoop {
                 Err(Error::Stale { .. }) => {}
                 Err(error) => {
                     self.unreserve(true);
-                    for held in hand.items.iter().map(|(held, _)| &**held).chain([&held]) {
-                        self.queues[queue].release(held, 0)?;
-                    }
+                    let open = hand.items.iter().map(|(held, _)| &**held).chain([&held]).collect::<Vec<_>>();
+                    self.queues[queue].release_many(&open)?;
                     return Err(error);
                 }
             }
@@ -273,10 +272,10 @@ impl WorkerLoop {
         let mut state = self.state.lock();
         state.taken = state.taken - 1 + items.len() as u64;
         if state.over {
-            // Closed while the claim was under way: nobody is to handle it any more.
+            // Closed while the claim was under way: no handler is to get it.
             drop(state);
-            for held in items.iter().rev() {
-                self.queues[queue].release(held, 0)?;
+            if !items.is_empty() {
+                self.queues[queue].release_many(&items.iter().map(|held| &**held).collect::<Vec<_>>())?;
             }
             return Ok(Vec::new());
         }
