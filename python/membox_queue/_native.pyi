@@ -26,7 +26,6 @@ __all__ = [
     "Attempt",
     "ByContent",
     "ClaimPlan",
-    "Crew",
     "Enlistment",
     "Item",
     "Lock",
@@ -38,13 +37,14 @@ __all__ = [
     "Statement",
     "Token",
     "Watcher",
+    "WorkerLoop",
     "__version__",
     "arm_fault",
-    "be_last",
     "clock",
     "disarm_fault",
     "end_waits",
     "has_queue",
+    "keep_other_threads_out",
     "meaning",
     "set_clock",
     "sqlite_version",
@@ -98,7 +98,7 @@ def meaning(
 def end_waits() -> None:
     """End all waits of other threads with `QueueClosedError`: the interpreter is about to exit."""
 
-def be_last() -> None:
+def keep_other_threads_out() -> None:
     """Let no other thread go back to Python from native code any more: the interpreter exits."""
 
 def arm_fault(
@@ -858,7 +858,7 @@ class Queue(Generic[_T]):
         """Give the lease back, unless it is another process's. Says whether there was one to give back."""
     def _is_worker_younger_than(self, ttl: float, /) -> bool:
         """Whether a worker's heartbeat is younger than so many seconds, and its process not known to be dead."""
-    def _begin_crew(
+    def _begin_loop(
         self,
         others: list[Queue[Any]],
         *,
@@ -871,7 +871,7 @@ class Queue(Generic[_T]):
         max_runtime: _Seconds | None = None,
         ttl: _Seconds | None = None,
         takes_over: bool = False,
-    ) -> Crew | None:
+    ) -> WorkerLoop | None:
         """Begin a loop; None when it is to be exclusive and another live worker holds the lease."""
     def close(self) -> None:
         """End this object's use of the file and give back a worker lease and locks it holds.
@@ -908,7 +908,7 @@ class Lock:
     ) -> bool: ...
 
 @final
-class Crew:
+class WorkerLoop:
     """The native half of a loop: its slots hold items, which a native thread renews, and perhaps the worker lease.
 
     A step says how the items in a slot's hand were settled, what to do next ("work", "wait" or "over"), and for "work"
@@ -930,7 +930,7 @@ class Crew:
     @property
     def stopped(self) -> bool: ...
     @property
-    def held_up_by_this_process(self) -> bool:
+    def blocked_by_this_process(self) -> bool:
         """Whether another connection of this very process keeps the file locked."""
     def tend(self) -> None:
         """See `Queue.tend`."""

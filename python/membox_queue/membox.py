@@ -23,7 +23,7 @@ from membox_queue.workers.spawn import launch
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from membox_queue._native import Crew, Item
+    from membox_queue._native import Item, WorkerLoop
 
 __all__ = ["DEFAULT_LEASE_TTL", "DEFAULT_MAX_RETRIES", "QueueItem", "QueueOps", "drain_queue", "spawn_worker"]
 
@@ -240,7 +240,7 @@ BUSY: set[tuple[int, str]] = set()
 
 
 @contextlib.contextmanager
-def working(queue: Queue) -> Iterator[Crew | None]:
+def working(queue: Queue) -> Iterator[WorkerLoop | None]:
     """Be the one worker of a queue; yield None if there is another, including in this process."""
     key = (os.getpid(), str(queue.path or id(queue)))
     with Ingest.opening:
@@ -250,7 +250,7 @@ def working(queue: Queue) -> Iterator[Crew | None]:
         yield None
         return
     try:
-        loop = queue._begin_crew(
+        loop = queue._begin_loop(
             [],
             slots=1,
             exclusive=True,

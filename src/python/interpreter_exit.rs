@@ -60,7 +60,7 @@ pub fn end_waits() {
 }
 
 /// Lets only this thread go back to Python from now on. Threads on their way back get a moment to arrive.
-pub fn be_last(py: Python<'_>) {
+pub fn keep_other_threads_out(py: Python<'_>) {
     end_waits();
     let thread = std::thread::current().id();
     let _ = LAST.set(Last { thread, since: Instant::now(), is_finalizing: is_finalizing() });

@@ -101,8 +101,8 @@ mod _native {
 
     /// From now on no other thread goes back to Python from native code.
     #[pyfunction]
-    fn be_last(py: Python<'_>) {
-        super::interpreter_exit::be_last(py);
+    fn keep_other_threads_out(py: Python<'_>) {
+        super::interpreter_exit::keep_other_threads_out(py);
     }
 
     /// Lets something go wrong in this process at the next verbs of a kind, for tests; the number disarms it.

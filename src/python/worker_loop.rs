@@ -14,7 +14,7 @@ use super::queue::{log_kept, within_limit};
 use crate::queue::{self, Next, Plan};
 use crate::rules::outcome::{Ending, Settled};
 
-#[pyclass(frozen, name = "Crew", module = "membox_queue._native")]
+#[pyclass(frozen, module = "membox_queue._native")]
 pub struct WorkerLoop {
     core: Arc<queue::WorkerLoop>,
 }
@@ -129,8 +129,8 @@ impl WorkerLoop {
     }
 
     #[getter]
-    fn held_up_by_this_process(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(py.native(|| self.core.is_held_up_by_this_process())?)
+    fn blocked_by_this_process(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(py.native(|| self.core.is_blocked_by_this_process())?)
     }
 
     fn tend(&self, py: Python<'_>) -> PyResult<()> {

@@ -73,8 +73,8 @@ impl Store for Database {
         self.waits_to_renew(number)
     }
 
-    fn is_held_up_by_this_process(&self) -> bool {
-        Database::is_held_up_by_this_process(self)
+    fn is_blocked_by_this_process(&self) -> bool {
+        Database::is_blocked_by_this_process(self)
     }
 
     fn check_is_there(&self) -> Result<()> {

@@ -95,7 +95,7 @@ pub trait Store: Send + Sync {
     fn sees_renewal_wait(&self, number: i64) -> bool;
 
     /// Whether another connection of this process keeps the writers waiting.
-    fn is_held_up_by_this_process(&self) -> bool;
+    fn is_blocked_by_this_process(&self) -> bool;
 
     /// Fails if the database was removed or replaced, so that nothing waits for it in vain.
     fn check_is_there(&self) -> Result<()>;

@@ -18,4 +18,4 @@ def begin() -> None:
 
 getattr(threading, "_register_atexit", atexit.register)(begin)
 # After that no thread comes back from native code.
-atexit.register(_native.be_last)
+atexit.register(_native.keep_other_threads_out)

@@ -69,7 +69,7 @@ class Loop:
         # The grace thread and the loop itself may both close it; the second one returns after the first has counted.
         self.closing = threading.RLock()
         self.progress = reporter(plan.progress, queues)
-        self._native: _native.Crew | None = None
+        self._native: _native.WorkerLoop | None = None
         self.stopping: Stopping | None = None
         self.begun = threading.Event()
         self.threads: set[int] = set()
@@ -85,7 +85,7 @@ class Loop:
     def begin(self) -> bool:
         """Take the worker lease if that is the plan. Return False when another live worker holds it."""
         plan, first = self.plan, self.queues[0]
-        self._native = first._begin_crew(
+        self._native = first._begin_loop(
             list(self.queues[1:]),
             slots=plan.concurrency,
             exclusive=plan.exclusive,
@@ -108,7 +108,7 @@ class Loop:
         return self._native is not None
 
     @property
-    def native(self) -> _native.Crew:
+    def native(self) -> _native.WorkerLoop:
         """The native half, once the loop has begun."""
         assert self._native is not None, "begin comes first"
         return self._native

@@ -144,7 +144,7 @@ class Slot:
             # `on_error` exits the program. The failure is recorded first: otherwise the item would end every worker.
             exiting, loop.is_exiting = error, True
             loop.native.stop()
-        if loop.native.held_up_by_this_process:
+        if loop.native.blocked_by_this_process:
             release_frames(raised)
         try:
             step: Step = yield from self.call_store("finish", items[0], loop.native.failed, self.number, items, raised)
@@ -164,7 +164,7 @@ class Slot:
         loop.native.stop()
         log(logging.WARNING, exiting, "the handler of item %d exited the program", items[0].id)
         loop.notify_on_error(exiting, items[0], "handler")
-        if loop.native.held_up_by_this_process:
+        if loop.native.blocked_by_this_process:
             release_frames(exiting)
         try:
             yield from self.call_store("finish", items[0], loop.native.failed, self.number, items, exiting)
@@ -201,7 +201,7 @@ class Slot:
                 raise
             except (QueueBusyError, StorageError) as error:
                 is_busy = isinstance(error, QueueBusyError)
-                if when_blocked_by_us is not None and is_busy and loop.native.held_up_by_this_process:
+                if when_blocked_by_us is not None and is_busy and loop.native.blocked_by_this_process:
                     request, when_blocked_by_us = when_blocked_by_us(), None
                 level = logging.WARNING if pauses is None else logging.INFO
                 logger.log(level, "membox_queue could not %s, and tries again: %s", phase, error)

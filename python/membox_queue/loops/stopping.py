@@ -43,7 +43,7 @@ class Stopping:
 
     def __init__(
         self,
-        native: _native.Crew,
+        native: _native.WorkerLoop,
         release_all: Callable[[], None],
         grace: float,
         report_stopping: Callable[[float], None],

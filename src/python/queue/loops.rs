@@ -42,15 +42,15 @@ impl LoopOptions<'_> {
 
 #[pymethods]
 impl Queue {
-    #[doc = concat!("_begin_crew($self, others, *", loop_options!(), ")\n--\n\n")]
+    #[doc = concat!("_begin_loop($self, others, *", loop_options!(), ")\n--\n\n")]
     #[pyo3(signature = (others, **options), text_signature = None)]
-    fn _begin_crew(
+    fn _begin_loop(
         &self,
         py: Python<'_>,
         others: Vec<Bound<'_, Queue>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Option<WorkerLoop>> {
-        let plan = LoopOptions::read("Queue._begin_crew", options)?.plan()?;
+        let plan = LoopOptions::read("Queue._begin_loop", options)?.plan()?;
         let queues = std::iter::once(self.core.clone()).chain(others.iter().map(|other| other.get().core.clone()));
         WorkerLoop::begin(py, queues.collect(), plan)
     }

@@ -179,8 +179,8 @@ impl WorkerLoop {
     }
 
     /// Whether a connection of this process that is not ours keeps the file locked.
-    pub fn is_held_up_by_this_process(&self) -> Result<bool> {
-        Ok(self.first().session()?.store.is_held_up_by_this_process())
+    pub fn is_blocked_by_this_process(&self) -> Result<bool> {
+        Ok(self.first().session()?.store.is_blocked_by_this_process())
     }
 
     pub fn is_stopped(&self) -> bool {

@@ -58,7 +58,7 @@ fn why_busy(place: &Place) -> String {
 impl Database {
     /// Warns once if the call has waited long for another connection of its own process, which may be its own caller's.
     pub(super) fn warn_of_own_transaction(&self, wait: Wait, started: Instant, has_warned: &mut bool) {
-        if !*has_warned && started.elapsed() >= WARN_AFTER && self.is_held_up_by_this_process() {
+        if !*has_warned && started.elapsed() >= WARN_AFTER && self.is_blocked_by_this_process() {
             *has_warned = true;
             let why = why_busy(&self.place);
             let text = format!("has waited {WARN_AFTER:?} for the write lock, and goes on waiting: {why}");
@@ -67,7 +67,7 @@ impl Database {
     }
 
     /// Returns whether a connection of this process that is not ours has an open write transaction.
-    pub fn is_held_up_by_this_process(&self) -> bool {
+    pub fn is_blocked_by_this_process(&self) -> bool {
         let Place::File(path) = &self.place else { return false };
         let own = BlockingLock { holder: LockHolder::ThisProcess, kind: LockKind::Writes };
         locks::blocking_lock(path) == Some(own)
