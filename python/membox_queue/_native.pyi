@@ -385,7 +385,7 @@ class Item(Generic[_T_co]):
         """Who holds it, or finished it."""
     @property
     def max_retries(self) -> int | None:
-        """Its own ceiling; None: the policy's or the queue's."""
+        """Its own retry limit; None: the policy's or the queue's."""
     @property
     def enqueued_at(self) -> datetime:
         """1970 if another program wrote something that is no time."""
@@ -395,7 +395,7 @@ class Item(Generic[_T_co]):
     def finished_at(self) -> datetime | None: ...
     @property
     def run_at(self) -> datetime | None:
-        """When it falls due; None: now."""
+        """When it is due; None: now."""
     @property
     def lease_until(self) -> datetime | None:
         """When the claim ends, as it stood when the item was read; renewals do not change it."""
