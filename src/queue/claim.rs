@@ -1,4 +1,4 @@
-//! Taking items for work: claim, and what a claim brings in first.
+//! Claiming items: the claim itself, and the due and lost items it makes claimable first.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,29 +19,28 @@ use crate::rules::outcome::{Ending, Settled};
 use crate::store::{Address, Claimed, Grant, Liveness, Renewal, Renews, Scout, Wait};
 use crate::sync::Mutex;
 
-/// How many rows one claim brings in; the rest is left to the next claims.
+/// How many due items one claim makes claimable; the rest is left to the next claims.
 const DUE_AT_A_TIME: usize = 2_000;
 
-/// How to claim.
 #[derive(Clone, Debug)]
 pub struct Claim {
     pub limit: usize,
-    /// `None`: the queue's.
+    /// `None`: the queue's setting.
     pub lease_ms: Option<i64>,
-    /// `None`: the queue's.
+    /// `None`: the queue's worker name.
     pub worker: Option<String>,
     pub pick: Pick,
 }
 
-/// Where to claim from.
+/// Which items to claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pick {
     #[default]
     Queue,
     Group(String),
-    /// Everything pending of one group that is free, in order: of the one of this name, or of the first.
+    /// All pending items of one free group, in order: the named group, or the first free one.
     WholeGroup(Option<String>),
-    /// The same, or one item if there is no such group.
+    /// Whichever comes first: all pending items of one free group, or one item that has no group.
     GroupOrOne,
 }
 
@@ -51,20 +50,20 @@ impl Default for Claim {
     }
 }
 
-/// A claimed item and what is known of the claim.
+/// A claimed item and the state of its claim.
 pub struct ClaimedItem {
     pub item: Item,
     receipt: Receipt,
     batch: Option<i64>,
-    /// What the heartbeat renews for; `extend` may have made it longer.
+    /// The lease the heartbeat renews with; `extend` may have lengthened it.
     lease_ms: Arc<AtomicI64>,
     is_kept: AtomicBool,
     address: Address,
     lost: Arc<AtomicBool>,
     settled: OnceLock<Settled>,
-    /// Ended over the head of whoever works on it.
+    /// The loop released the item while its handler was still running.
     is_withdrawn: AtomicBool,
-    /// Shows other processes that somebody is left who can end the claim.
+    /// Shows other processes that this process can still end the claim.
     liveness: Mutex<Option<Arc<dyn Liveness>>>,
     pub(super) unsaved_progress: Arc<UnsavedProgress>,
     generation: u64,
@@ -72,14 +71,14 @@ pub struct ClaimedItem {
 }
 
 impl ClaimedItem {
-    /// Set once somebody has learned that the claim is gone.
+    /// Whether this process has learned that the claim is lost.
     pub fn is_known_lost(&self) -> bool {
-        // A beat that comes after the claim was ended finds nothing to renew; that is no loss.
+        // A renewal that runs after the claim ended finds nothing to renew; the claim is not lost then.
         let is_lost = self.lost.load(Ordering::SeqCst) && !self.is_settled();
         is_lost || self.is_withdrawn.load(Ordering::SeqCst) || self.is_inherited()
     }
 
-    /// A claim stays with the process that made it: in a forked child it counts as lost.
+    /// A claim belongs to the process that made it: in a forked child it counts as lost.
     pub(super) fn is_inherited(&self) -> bool {
         self.generation != process::generation()
     }
@@ -93,8 +92,8 @@ impl ClaimedItem {
         self.settled.get().is_some()
     }
 
-    /// The length to extend the lease by. While a heartbeat keeps the claim it must not run out between two beats, and
-    /// the next beat must not shorten it.
+    /// Returns how long to extend the lease. A claim with a heartbeat must not expire between two renewals, and the
+    /// next renewal must not shorten it.
     pub(super) fn extension(&self, wanted_ms: i64) -> i64 {
         if !self.is_kept.load(Ordering::SeqCst) {
             return wanted_ms;
@@ -108,7 +107,7 @@ impl ClaimedItem {
         self.receipt
     }
 
-    /// The claim as its row has it.
+    /// The claim in the form its row has.
     pub(super) fn claimed(&self) -> Claimed {
         Claimed {
             fence: self.receipt.into(),
@@ -123,7 +122,7 @@ impl ClaimedItem {
         }
     }
 
-    /// A second end of the same claim is refused, but the claim was not lost to anybody.
+    /// Ending a claim a second time is refused, but that does not make the claim lost.
     pub(super) fn note_settled(&self, settled: Settled) {
         if settled.took_effect() {
             let _ = self.settled.set(settled);
@@ -137,14 +136,14 @@ impl ClaimedItem {
         self.lost.store(true, Ordering::SeqCst);
     }
 
-    /// The loop has given the item back while its handler goes on: to the handler the claim is lost.
+    /// The loop has released the item while its handler is still running. For the handler, the claim is lost.
     pub(super) fn withdraw(&self) {
         self.is_withdrawn.store(true, Ordering::SeqCst);
     }
 }
 
 impl Drop for ClaimedItem {
-    /// An item that nobody can end any more stays claimed until its lease is over, as long as this process lives.
+    /// A claim dropped without an end stays claimed until its lease expires, while this process lives.
     fn drop(&mut self) {
         let lease = Duration::from_millis(self.lease_ms.load(Ordering::SeqCst).unsigned_abs());
         let liveness = self.liveness.lock().take();
@@ -154,23 +153,24 @@ impl Drop for ClaimedItem {
     }
 }
 
-/// What one look at the queue gave.
+/// The result of one claim transaction.
 pub(super) struct Taken {
     pub items: Vec<ClaimedItem>,
-    /// More rows wait to be brought in, so finding nothing does not mean that there is nothing.
+    /// More rows could become claimable, so an empty result does not mean that the queue is empty.
     pub unfinished: bool,
-    /// A lease has run out whose live holder is about to renew it; if it does not, there is something to claim.
+    /// A lease has expired, but its live holder is about to renew it. If it does not, its item becomes claimable.
     pub awaits_renewal: bool,
 }
 
 impl Queue {
-    /// Takes up to `limit` items; none when nothing is due.
+    /// Claims up to `limit` items; returns none when nothing is due.
     pub fn claim(&self, how: &Claim) -> Result<Vec<ClaimedItem>> {
         self.claim_within(how, self.wait())
     }
 
-    /// An empty claim waits for no other writer. A look beside them says whether there is something to wait for; it is left
-    /// out where the claim before found something and the lock is free, because the look reads every changed page anew.
+    /// An empty claim does not wait for other writers: a read outside the write lock finds out whether anything is
+    /// claimable. The read is skipped if the last claim found something and the lock is free, because it rereads every
+    /// changed page.
     pub(super) fn claim_within(&self, how: &Claim, wait: Wait) -> Result<Vec<ClaimedItem>> {
         let session = self.session()?;
         let started = Instant::now();
@@ -219,7 +219,7 @@ impl Queue {
         }
         let (brought_in, mut unfinished, awaits_renewal) = self.bring_in(tx, &scout)?;
         let several = self.settings().settings.group_limit.is_some_and(|limit| limit > 1);
-        // The first look has found the first item already, unless something came in since.
+        // The scout has already found the first item, unless more items became claimable since.
         let mut found = if brought_in { None } else { scout.ready };
         let whole_group = match &how.pick {
             Pick::WholeGroup(Some(group)) => tx.next_free_in_group(self.name(), group)?,
@@ -259,8 +259,8 @@ impl Queue {
         Ok(Taken { items, unfinished, awaits_renewal })
     }
 
-    /// The first claimable item, unless it was found before. Of a group that may run several at once several stand in
-    /// front, and priority counts nothing among them.
+    /// Returns the first claimable item, unless the scout found it. Where a group may run several items at once,
+    /// several are at its head. Priority does not order those.
     fn first(&self, tx: &Change, found: Option<i64>, several: bool) -> Result<Option<i64>> {
         match if found.is_some() { found } else { tx.next(self.name())? } {
             Some(id) if several => Ok(tx.next_beside(self.name(), id)?.or(Some(id))),
@@ -268,7 +268,7 @@ impl Queue {
         }
     }
 
-    /// Claims one item. A row that cannot be read as what it says it is fails at once, with its raw text kept.
+    /// Claims one item. An item with damaged content fails at once, and its raw text is kept.
     fn take_one(
         &self,
         tx: &Change,
@@ -311,8 +311,8 @@ impl Queue {
         }
     }
 
-    /// Small, bounded steps: due items join the order, what has ended without an end is reclaimed. Returns whether
-    /// anything was brought in, whether some is left, and whether a renewal is awaited.
+    /// Makes due items claimable and reclaims lost claims, in small, bounded steps. Returns whether anything became
+    /// claimable, whether some is left, and whether a renewal is awaited.
     fn bring_in(&self, tx: &Change, scout: &Scout) -> Result<(bool, bool, bool)> {
         let ticked = if scout.ticking { self.tick(tx)? } else { 0 };
         let freed = if scout.freed { self.free_groups(tx)? } else { 0 };
@@ -323,8 +323,8 @@ impl Queue {
         Ok((due + ticked + freed > 0 || reclaimed.any, unfinished, reclaimed.awaits_renewal))
     }
 
-    /// Renews a claim from a native thread until the beat is dropped, or `longest` is over; at once, if much of its lease is
-    /// over. A claim that has ended cannot be kept.
+    /// Renews a claim from a native thread until the `Heartbeat` is dropped or `longest` has passed. Renews at once if
+    /// much of the lease has passed. A claim that has ended is refused.
     pub fn keep_alive(&self, held: &ClaimedItem, longest: Option<Duration>) -> Result<Heartbeat> {
         self.check_is_ours(held)?;
         let lease_ms = held.lease_ms.load(Ordering::SeqCst);
@@ -342,7 +342,8 @@ impl Queue {
         let session = self.session()?;
         let (name, receipt, renewed) = (self.options.name.clone(), held.receipt, held.lease_ms.clone());
         let unsaved_progress = held.unsaved_progress.clone();
-        // A beat that another writer delays must not cost the item, so what is kept is granted a beat more.
+        // Another writer may delay a renewal. The lease is granted one renewal interval longer, so that the delay does
+        // not lose the item.
         let renewal = Box::new(move |_| {
             let lease_ms = renewed.load(Ordering::SeqCst);
             let what = Renews::Claim { queue: name.clone(), receipt, progress: unsaved_progress.latest() };
@@ -355,7 +356,7 @@ impl Queue {
         Ok(beat)
     }
 
-    /// Whether the claim is gone, asking the file if nobody has noticed yet.
+    /// Whether the claim is lost. Reads the file if this process does not know yet.
     pub fn is_lost(&self, held: &ClaimedItem) -> Result<bool> {
         if held.is_known_lost() || held.is_settled() {
             return Ok(held.is_known_lost());
@@ -367,7 +368,7 @@ impl Queue {
         Ok(gone)
     }
 
-    /// Whether the item was cancelled while it was held.
+    /// Whether the item was cancelled while it was claimed.
     pub fn is_cancelled(&self, held: &ClaimedItem) -> Result<bool> {
         if held.is_inherited() || held.is_settled() {
             return Ok(false);
@@ -379,7 +380,7 @@ impl Queue {
         Ok(row.is_some_and(|item| item.status == "cancelled" && item.attempt == held.item.attempt))
     }
 
-    /// Says what became of a claim that has ended, as far as its item still tells.
+    /// Returns the error that explains why a claim is over, as far as its item still shows.
     pub fn why_stale(&self, held: &ClaimedItem) -> Result<Error> {
         let id = held.item.id;
         if held.is_inherited() {
@@ -395,7 +396,7 @@ impl Queue {
         Ok(Error::Stale { id, why: why_lost(&held.item, row.as_ref()) })
     }
 
-    /// A receipt says nothing about the items of another file or queue.
+    /// A receipt is valid only for items of its own file and queue.
     pub(super) fn check_is_ours(&self, held: &ClaimedItem) -> Result<()> {
         if held.address == self.address && held.item.queue == self.options.name {
             return Ok(());
@@ -404,7 +405,7 @@ impl Queue {
     }
 }
 
-/// What became of a claim that was lost, told by the item as it is now.
+/// Explains from the item's current state why a claim was lost.
 fn why_lost(claimed: &Item, now: Option<&Item>) -> String {
     let Some(now) = now else { return "the item was removed".into() };
     let taken_back = "it was taken back, because its lease ran out or its holder was taken for dead";

@@ -1,4 +1,4 @@
-//! An enqueue on the caller's own connection, as a step machine: it says which statement to run next, and runs none.
+//! An enqueue on the caller's own connection, as a state machine: it returns the next statement to run, and runs none.
 
 use std::path::PathBuf;
 
@@ -9,21 +9,19 @@ use crate::rules::key::{Taken, taken};
 use crate::rules::room;
 use crate::store::{ForeignStatements, Statement};
 
-/// The rows that a statement returned.
 type Rows = Vec<Vec<Value>>;
 
-/// What to do next.
 pub enum Step {
     Run(Statement),
     /// The item with this id has the content, or the key.
     Done(i64),
-    /// What the caller's library raised is the answer.
+    /// The caller should raise the error of its own database library.
     Fail,
 }
 
-/// An enqueue in the caller's transaction; the caller's commit or rollback decides about it.
+/// An enqueue in the caller's transaction; the caller commits it or rolls it back.
 pub struct Enlistment {
-    /// The statement that runs.
+    /// The statement that is running.
     running: Running,
     foreign: &'static dyn ForeignStatements,
     queue: String,
@@ -39,18 +37,18 @@ struct KeyStatements {
     on_duplicate: OnDuplicate,
     /// Looks for an item that has the key: its id and status. It may run twice.
     find: Statement,
-    /// Makes sure that the key is free, if none was found.
+    /// Makes sure that the key is free, if no item was found.
     free: Option<Statement>,
 }
 
 enum Running {
-    /// None has run yet.
+    /// No statement has run yet.
     Nothing,
     Find,
     Counts,
     Free,
     Insert,
-    /// The insert failed, and the key may be the reason.
+    /// The insert failed, and a duplicate key may be the reason.
     FindAgain,
     Replace(i64),
     /// After an insert, or after the replacement of this item.
@@ -59,7 +57,7 @@ enum Running {
 }
 
 impl Queue {
-    /// Begins an enqueue on a connection of the caller's own.
+    /// Begins an enqueue on the caller's own connection.
     pub fn enlist(&self, item: NewItem) -> Result<Enlistment> {
         self.reread_settings()?;
         let (now, foreign) = (self.options.clock.now(), self.session()?.store.foreign());
@@ -87,7 +85,6 @@ impl Queue {
 }
 
 impl Enlistment {
-    /// The first step.
     pub fn begin(&mut self) -> Result<Step> {
         match self.find() {
             Some(find) => Ok(self.run(Running::Find, find)),
@@ -95,7 +92,7 @@ impl Enlistment {
         }
     }
 
-    /// What comes after the statement that ran, and returned these rows.
+    /// Returns the next step, given the rows of the statement that ran.
     pub fn next(&mut self, rows: &Rows) -> Result<Step> {
         let first = rows.first();
         match self.running {
@@ -115,7 +112,7 @@ impl Enlistment {
             Running::Replace(id) => Ok(self.run(Running::Written(Some(id)), self.foreign.written())),
             Running::Written(replaced) => match first.map(|row| (integer(row, 0), integer(row, 1))) {
                 Some((inserted, changes)) if changes > 0 => Ok(Step::Done(replaced.unwrap_or(inserted))),
-                // The id that it seems to have is another item's.
+                // The reported row id belongs to another item.
                 _ => Ok(self.run(Running::Triggers(replaced), self.foreign.foreign_triggers())),
             },
             Running::Triggers(replaced) => {
@@ -127,10 +124,11 @@ impl Enlistment {
         }
     }
 
-    /// What comes after the statement that ran, and which the caller's library refused.
+    /// Returns the next step after the caller's library refused a statement.
     pub fn failed(&mut self) -> Step {
         match (&self.running, self.find()) {
-            // The caller's transaction may have begun only now, and another process may have enqueued the key since.
+            // The caller's transaction may have begun only now. Another process may have enqueued the key before it
+            // did.
             (Running::Free | Running::Insert, Some(find)) => self.run(Running::FindAgain, find),
             _ => Step::Fail,
         }
@@ -145,7 +143,7 @@ impl Enlistment {
         self.key.as_ref().map(|key| key.find.clone())
     }
 
-    /// Another item has the key.
+    /// Handles another item that has the key.
     fn found(&mut self, row: &[Value]) -> Result<Step> {
         let (id, status) = (integer(row, 0), Status::parse(&text(row, 1)));
         let Some(key) = &self.key else { return Ok(Step::Done(id)) };
@@ -179,7 +177,7 @@ fn integer(row: &[Value], column: usize) -> i64 {
     if let Some(Value::Integer(number)) = row.get(column) { *number } else { 0 }
 }
 
-/// A text, which the caller's connection may return as bytes.
+/// Reads a text, which the caller's connection may return as bytes.
 fn text(row: &[Value], column: usize) -> String {
     match row.get(column) {
         Some(Value::Text(text)) => text.clone(),

@@ -1,4 +1,4 @@
-//! Putting items in: enqueue, one or many, each at most once per key.
+//! Enqueueing items, one or many, each at most once per key.
 
 use sha2::{Digest, Sha256};
 
@@ -10,7 +10,7 @@ use crate::rules::key::{Taken, taken};
 use crate::rules::room;
 use crate::store::NewRow;
 
-/// An item ready to be written once the clock is read.
+/// A checked item, ready to be written once the time is known.
 pub(super) struct Prepared {
     pub(super) row: NewRow,
     size: usize,
@@ -19,14 +19,14 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Fills in what depends on the time of writing.
+    /// Fills in the fields that depend on the time of writing.
     fn at(mut self, now: Now) -> Self {
         self.row.run_at = self.when.due(now);
         self.row.key_until = self.key.as_ref().and_then(|key| key.ttl_ms).map(|ttl| now.plus(ttl));
         self
     }
 
-    /// The row as it is written at this time, and its key.
+    /// Returns the row as it is written at this time, and its key.
     pub(super) fn written_at(self, now: Now) -> (NewRow, Option<Key>) {
         let Self { row, key, .. } = self.at(now);
         (row, key)
@@ -34,14 +34,14 @@ impl Prepared {
 }
 
 impl Key {
-    /// Items enqueued after this have the key still, finished or not.
+    /// Items enqueued after this time still reserve the key, finished or not.
     pub(super) fn since(&self, now: Now) -> Option<i64> {
         self.ttl_ms.map(|ttl| now.ms().saturating_sub(ttl))
     }
 }
 
 impl Queue {
-    /// Adds one item and returns its id. When it returns, the item is on disk.
+    /// Adds one item and returns its id. The item is on disk when the call returns.
     pub fn enqueue(&self, item: NewItem) -> Result<i64> {
         Ok(self.enqueue_many(vec![item])?[0])
     }
@@ -84,13 +84,13 @@ impl Queue {
         self.settings().settings.max_pending.map(|_| Ok(tx.counts(self.name())?.pending)).transpose()
     }
 
-    /// Refuses what made a full queue longer; what only found its key there did not.
+    /// Refuses an enqueue that made a full queue longer. One that only found its key did not.
     fn check_room(&self, tx: &Change, before: Option<i64>) -> Result<()> {
         let (Some(limit), Some(before)) = (self.settings().settings.max_pending, before) else { return Ok(()) };
         room::check(limit, before, tx.counts(self.name())?.pending)
     }
 
-    /// Refuses what a limit of another process's making does not let in any more.
+    /// Refuses items that exceed a size limit another process has set meanwhile.
     fn check_sizes(&self, items: &[Prepared]) -> Result<()> {
         let limit = self.settings().settings.max_bytes();
         match items.iter().find(|item| item.size > limit) {
@@ -99,7 +99,7 @@ impl Queue {
         }
     }
 
-    /// Everything that can be refused is refused here, before the lock is taken.
+    /// Refuses every invalid item here, before the write lock is taken.
     pub(super) fn prepare(&self, item: NewItem) -> Result<Prepared> {
         self.check_size(size(&item))?;
         if let When::After(delay) = item.when
@@ -114,18 +114,18 @@ impl Queue {
         if size <= self.settings().settings.max_bytes() {
             return Ok(());
         }
-        // Nobody is refused by a limit that holds no more.
+        // The limit is reread, so that an outdated one does not refuse the item.
         let limit = self.latest_settings().max_bytes();
         if size > limit { Err(Error::TooLarge { size, limit }) } else { Ok(()) }
     }
 }
 
-/// What `max_bytes` is compared with.
+/// The size that `max_bytes` limits.
 fn size(item: &NewItem) -> usize {
     item.content.size.max(item.headers.as_ref().map_or(0, String::len))
 }
 
-/// An item that was found acceptable before.
+/// Prepares an item that was checked before.
 pub(super) fn prepared(item: NewItem) -> Prepared {
     let key = item.key.as_ref().map(|key| match &key.name {
         KeyName::Given(name) => name.clone(),
@@ -152,7 +152,7 @@ pub(super) fn prepared(item: NewItem) -> Prepared {
     Prepared { row, size, when: item.when, key: item.key }
 }
 
-/// The same content of the same type has the same key, in whatever order its objects were written.
+/// Returns the same key for the same content of the same type, whatever the order of its JSON objects' members.
 fn content_key(content: &Stored) -> String {
     let text = sorted_json(content);
     let text = text.as_deref().unwrap_or(&content.text);
@@ -161,7 +161,7 @@ fn content_key(content: &Stored) -> String {
     format!("sha256:{hex}")
 }
 
-/// `None` for what is no JSON, or has nothing to sort.
+/// Sorts the members of JSON objects. Returns `None` if the content is not JSON or has no object.
 fn sorted_json(content: &Stored) -> Option<String> {
     if content.kind != "json" || !content.text.contains('{') {
         return None;

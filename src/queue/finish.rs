@@ -1,4 +1,4 @@
-//! Ending a claim: done, failed, released, extended. Each presents its receipt and says whether it took effect.
+//! Ending a claim: done, failed, released, extended. Each verb presents its receipt and returns whether it took effect.
 
 use super::Queue;
 use super::claim::ClaimedItem;
@@ -13,18 +13,18 @@ use crate::store::{AttemptRecord, Claimed};
 pub(super) const ATTEMPTS_KEPT: i64 = 20;
 
 impl Queue {
-    /// `false` when the claim was lost; nothing is changed then.
+    /// Returns `false`, and changes nothing, if the claim was lost.
     pub fn mark_done(&self, held: &ClaimedItem, result: Option<String>) -> Result<bool> {
         Ok(self.finish(held, Ending::Done { result })?.took_effect())
     }
 
-    /// Finishes many in one transaction; returns how many took effect.
+    /// Marks many items done in one transaction; returns how many took effect.
     pub fn mark_done_many(&self, held: &[&ClaimedItem]) -> Result<usize> {
         self.finish_many(held.iter().copied(), &Ending::Done { result: None })
     }
 
-    /// Releases many uncounted, in one transaction; returns how many took effect. The last of a batch goes first: one that
-    /// is released gives the later ones back with it, and they would not be counted.
+    /// Releases many items in one transaction, without counting a retry. Returns how many took effect. A batch is
+    /// released last item first: releasing an item also releases the later ones, which would then not be counted.
     pub fn release_many(&self, held: &[&ClaimedItem]) -> Result<usize> {
         self.finish_many(held.iter().rev().copied(), &Ending::given_back())
     }
@@ -47,12 +47,12 @@ impl Queue {
         Ok(settled.iter().filter(|settled| settled.took_effect()).count())
     }
 
-    /// Gives an item back; nothing is counted.
+    /// Releases an item without counting a retry.
     pub fn release(&self, held: &ClaimedItem, delay: i64) -> Result<bool> {
         Ok(self.finish(held, Ending::Released { delay, reason: None })?.took_effect())
     }
 
-    /// Lets the lease end `lease_ms` from now.
+    /// Sets the lease to expire `lease_ms` from now.
     pub fn extend(&self, held: &ClaimedItem, lease_ms: i64) -> Result<bool> {
         self.check_is_ours(held)?;
         if held.is_inherited() {
@@ -78,7 +78,7 @@ impl Queue {
         Ok(settled)
     }
 
-    /// What can be refused is refused before the transaction.
+    /// Refuses an invalid ending before the transaction begins.
     pub(super) fn check_ending(&self, ending: &Ending) -> Result<()> {
         match ending {
             Ending::Done { result: Some(result) } => self.check_size(result.len()),
@@ -100,8 +100,9 @@ impl Queue {
         Ok(self.try_to_end(tx, claim, ending)?.unwrap_or(Settled::Lost))
     }
 
-    /// Takes back claims that this very transaction has found. One may have ended with another: as part of its batch, or
-    /// because its holder is dead. But if none can be ended, they would be found again for ever.
+    /// Reclaims claims that this transaction has found. One claim may have ended with another: as part of its batch, or
+    /// because its holder is dead. If none can be ended, the same claims would be found again endlessly, so that is an
+    /// error.
     pub(super) fn take_back(&self, tx: &Change, claims: &[Claimed]) -> Result<()> {
         let mut ended = claims.is_empty();
         for claim in claims {
@@ -111,8 +112,8 @@ impl Queue {
         if ended { Ok(()) } else { Err(tx.without_effect(&format!("item {}", claims[0].fence.id))) }
     }
 
-    /// Decides what becomes of a claim and records it, only if its receipt is still good; `None` if it is not. What was
-    /// taken as part of a batch and does not end well gives the rest of the batch back, so that order is kept.
+    /// Decides how a claim ends and records it; returns `None` if its receipt is no longer valid. If an item of a batch
+    /// is not done, the rest of the batch is released, so that order is kept.
     fn try_to_end(&self, tx: &Change, claim: &Claimed, ending: Ending) -> Result<Option<Settled>> {
         let was_lost = matches!(ending, Ending::Lost { .. });
         let reason = match &ending {
@@ -121,7 +122,7 @@ impl Queue {
         };
         let current = self.settings();
         let left = current.settings.retry_state(claim.retries, claim.max_retries);
-        // Only a failure may have to wait for a time that is spread by chance.
+        // Only a retry after a failure has a delay with jitter.
         let dice = if matches!(ending, Ending::Failed { .. }) { random::dice()? } else { 0.0 };
         let (verdict, settled) = decide(ending, &left, dice);
         let (word, error) = match &verdict {
@@ -143,7 +144,7 @@ impl Queue {
             return Ok(Some(settled));
         }
         if !tx.finish_cancelled(self.name(), &claim.fence)? {
-            // A receipt that is good although nothing was written: the claim is not lost.
+            // If the receipt is still valid although nothing was written, the claim is not lost.
             let id = claim.fence.id;
             let is_good = match claim.fence.receipt() {
                 Some(receipt) => tx.holds(self.name(), receipt)?.is_some(),
@@ -173,14 +174,14 @@ impl Queue {
     fn give_back_rest(&self, tx: &Change, claim: &Claimed) -> Result<()> {
         let Some(batch) = claim.batch else { return Ok(()) };
         for later in tx.rest_of_batch(self.name(), batch, claim.fence.id)? {
-            // Each is on its own now; the first of them must not give the others back once more.
+            // Without its batch, so that ending the first one does not release the others again.
             let alone = Claimed { batch: None, ..later };
             self.end(tx, &alone, Ending::given_back())?;
         }
         Ok(())
     }
 
-    /// What the end of a claim changes for those who wait.
+    /// Tells waiting callers and workers what the end of a claim changed.
     fn tell_end(&self, tx: &Change, held: &ClaimedItem, settled: Settled) {
         match settled {
             Settled::Released | Settled::Postponed => tx.tell(Event::Returned),

@@ -14,18 +14,18 @@ use crate::random;
 use crate::rules::lease::{self, DEFAULT_TTL_MS, Record};
 use crate::store::{Liveness, Renewal, Renews, View};
 
-/// A lease in this object's slots: the worker lease, or a named lock.
+/// A lease that this object holds: the worker lease, or a named lock.
 #[derive(Clone)]
 pub(super) struct LeaseHold {
     owner: Arc<str>,
     pub(super) ttl_ms: i64,
-    /// Whether the record says so. membox's does not: there, whoever asks decides.
+    /// Whether the record contains the TTL. A record of membox does not: there, the process that reads it decides.
     says_ttl: bool,
-    /// Of its own: a lease that cannot be given back, because nothing can be written, is dead once its holder lets go.
+    /// Each lease has its own liveness lock. If the release cannot be written, dropping the lock still ends the lease.
     liveness: Option<Arc<dyn Liveness>>,
 }
 
-/// Who writes a record, for people to read.
+/// Who wrote a record, for people to read.
 pub(super) fn this_process() -> lease::Writer {
     lease::Writer { pid: std::process::id(), hostname: process::hostname() }
 }
@@ -53,13 +53,13 @@ impl LeaseHold {
 }
 
 impl Queue {
-    /// Takes the lease if it is free, expired, unreadable or held by a process that is gone. A live one is refused, also
+    /// Acquires the lease if it is free, expired, unreadable or held by a dead process. A live lease is refused, even
     /// this object's own.
     pub fn acquire_worker_lease(&self, ttl_ms: i64) -> Result<bool> {
         let session = self.session()?;
         let hold = LeaseHold::new(self, ttl_ms)?;
         let acquired = self.run(Verb::Lease, |tx| {
-            // Whoever was on its way has arrived, or finds that somebody else has.
+            // The announced worker has started, or will find that another worker holds the lease.
             tx.clear_setting(&self.announcement_key())?;
             self.take_lease(tx, &lease::key(self.name()), &hold)
         })?;
@@ -69,7 +69,8 @@ impl Queue {
         Ok(acquired)
     }
 
-    /// Says that a worker is on its way, and gives a name to that word; `None` while another is alive or on its way.
+    /// Announces that a worker is starting and returns the announcement's name. Returns `None` while another worker is
+    /// running or starting.
     pub fn announce_worker(&self, ttl_ms: i64) -> Result<Option<String>> {
         let name = format!("{:016x}{:016x}", random::number()?, random::number()?);
         let store = self.session()?.store.clone();
@@ -81,14 +82,14 @@ impl Queue {
             if is_live(tx.worker_lease(&lease::key(self.name()))?) || is_live(tx.setting(&key)?) {
                 return Ok(None);
             }
-            // It carries no sign of life: whoever announces may be gone before the worker comes.
+            // The record names no liveness lock, because the announcing process may end before the worker starts.
             tx.set_setting(&key, &Record::new(this_process(), &name, ttl_ms, None, tx.now()).render())?;
             Ok(Some(name))
         })
     }
 
-    /// The announced worker has come, and may take its time before it begins: it stays on its way for as long as it
-    /// lives, at most for this. Says whether the word still stood.
+    /// Confirms that the announced worker runs, though it has not begun to work. The announcement then lasts while that
+    /// process lives, at most `ttl_ms`. Returns whether the announcement still stood.
     pub fn confirm_worker(&self, name: &str, ttl_ms: i64) -> Result<bool> {
         let liveness = self.session()?.store.liveness();
         self.run(Verb::Lease, |tx| {
@@ -102,7 +103,7 @@ impl Queue {
         })
     }
 
-    /// Takes that word back. Says whether it still stood.
+    /// Withdraws an announcement. Returns whether it still stood.
     pub fn withdraw_worker(&self, name: &str) -> Result<bool> {
         self.run(Verb::Lease, |tx| {
             let key = self.announcement_key();
@@ -115,18 +116,18 @@ impl Queue {
         format!("worker_announced:{}", self.name())
     }
 
-    /// Renews the lease if it is still this object's.
+    /// Renews the lease if this object still holds it.
     pub fn refresh_worker_lease(&self) -> Result<bool> {
         let Some(hold) = self.worker_hold()? else { return Ok(false) };
         self.run(Verb::Lease, |tx| renew(tx, &lease::key(self.name()), &hold))
     }
 
-    /// Gives the lease back if it is still this object's.
+    /// Releases the lease if this object still holds it.
     pub fn release_worker_lease(&self) -> Result<bool> {
         let session = self.session()?;
         let Some(hold) = self.worker_hold()? else { return Ok(false) };
         let released = self.run(Verb::Lease, |tx| self.drop_worker_lease(tx, &hold))?;
-        // Only now: a release that failed can be tried again.
+        // Cleared only after the write, so that a release that failed can be tried again.
         session.worker_lease.lock().take();
         Ok(released)
     }
@@ -135,7 +136,7 @@ impl Queue {
         Ok(self.lease_holder(&lease::key(self.name()))?.is_some())
     }
 
-    /// Who holds a lease live.
+    /// Returns the live holder of a lease.
     pub(super) fn lease_holder(&self, key: &str) -> Result<Option<Record>> {
         self.read(|view| self.lease_holder_in(view, key))
     }
@@ -146,7 +147,7 @@ impl Queue {
         Ok(lease::live(stored.as_deref(), DEFAULT_TTL_MS, view.now(), |holder| store.is_alive(holder)))
     }
 
-    /// Takes a lease if it is free, expired, unreadable or held by a process that is gone.
+    /// Acquires a lease if it is free, expired, unreadable or held by a dead process.
     pub(super) fn take_lease(&self, tx: &Change, key: &str, hold: &LeaseHold) -> Result<bool> {
         let store = &self.session()?.store;
         let stored = tx.worker_lease(key)?;
@@ -157,7 +158,7 @@ impl Queue {
         Ok(holder.is_none())
     }
 
-    /// After the record was removed by the transaction that found nothing left.
+    /// Called after the transaction that found nothing left has removed the record.
     pub(super) fn forget_worker_lease(&self) {
         if let Some(session) = &*self.session.load() {
             session.worker_lease.lock().take();
@@ -172,7 +173,7 @@ impl Queue {
         drop_lease(tx, &lease::key(self.name()), hold)
     }
 
-    /// Renews the worker lease from a native thread until the beat is dropped.
+    /// Renews the worker lease from a native thread until the `Heartbeat` is dropped.
     pub(super) fn keep_worker_lease(&self, hold: &LeaseHold) -> Result<Heartbeat> {
         self.keep_lease(lease::key(self.name()), hold, Arc::default())
     }
@@ -188,9 +189,9 @@ impl Queue {
     }
 }
 
-/// Whether the record carries our token. A lease that ran out but that nobody took is still ours.
+/// Whether the record carries our token. An expired lease that no other process has acquired is still ours.
 pub(super) fn is_ours(tx: &Change, key: &str, hold: &LeaseHold) -> Result<bool> {
-    // The token is random and stands nowhere else, so there is no need to read the record.
+    // The token is random and occurs nowhere else, so the record need not be parsed.
     Ok(tx.worker_lease(key)?.is_some_and(|stored| stored.contains(&*hold.owner)))
 }
 

@@ -1,4 +1,4 @@
-//! Named locks: the right to do something alone, on the rules of the worker lease.
+//! Named locks: exclusive rights under the rules of the worker lease.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -13,23 +13,23 @@ use crate::rules::lease::Record;
 use crate::rules::name;
 use crate::sync::Mutex;
 
-/// A lock in somebody's slots, renewed by a native thread until it is given back or dropped.
+/// A held lock, renewed by a native thread until it is released or dropped.
 pub struct Lock {
     key: String,
     hold: LeaseHold,
     lost: Arc<AtomicBool>,
-    /// `None` once it was given back.
+    /// `None` once the lock was released.
     beat: Mutex<Option<Heartbeat>>,
     generation: u64,
 }
 
 impl Lock {
-    /// Whether somebody else has taken it over.
+    /// Whether another holder has acquired the lock since.
     pub fn is_lost(&self) -> bool {
         self.lost.load(Ordering::SeqCst)
     }
 
-    /// Whether it was taken and not given back. A forked child has nothing of its parent's.
+    /// Whether the lock was acquired and not released. A forked child holds none of its parent's locks.
     pub fn is_held(&self) -> bool {
         self.is_of_this_process() && self.beat.lock().is_some()
     }
@@ -40,10 +40,10 @@ impl Lock {
 }
 
 impl Queue {
-    /// Takes a lock of the file by its name; `None` while somebody holds it live.
+    /// Acquires a lock of the file by name; `None` while it has a live holder.
     pub fn try_lock(&self, name: &str, ttl_ms: i64) -> Result<Option<Arc<Lock>>> {
         let key = lock_key(name)?;
-        // Those who wait ask often, and need not keep others from writing while it is held.
+        // Waiting callers try often. Reading first keeps them from taking the write lock while the named lock is held.
         if self.lease_holder(&key)?.is_some() {
             return Ok(None);
         }
@@ -61,7 +61,7 @@ impl Queue {
         Ok(Some(lock))
     }
 
-    /// Gives a lock back if it is still ours.
+    /// Releases a lock if it is still ours.
     pub fn unlock(&self, lock: &Lock) -> Result<bool> {
         if !lock.is_held() {
             return Ok(false);
@@ -71,7 +71,7 @@ impl Queue {
         Ok(released)
     }
 
-    /// Gives back what this object holds; it is about to be closed. What cannot be given back now is not renewed.
+    /// Releases all locks of this object before it is closed. A lock that cannot be released now is no longer renewed.
     pub(super) fn unlock_all(&self) -> Result<()> {
         let held: Vec<_> = self.session()?.locks.lock().iter().filter_map(Weak::upgrade).collect();
         let released = held.iter().try_for_each(|lock| self.unlock(lock).map(drop));
@@ -79,7 +79,7 @@ impl Queue {
         released
     }
 
-    /// Who holds a lock live.
+    /// Returns the live holder of a lock.
     pub fn lock_holder(&self, name: &str) -> Result<Option<Record>> {
         self.lease_holder(&lock_key(name)?)
     }

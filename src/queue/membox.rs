@@ -1,5 +1,5 @@
-//! The worker lease as membox's own module keeps it: all of a process is one worker, whoever asks says how long a heartbeat
-//! lives, and taking a lease over gives back everything that is in process.
+//! The worker lease under the rules of membox's own module. The whole process is one worker, and the reader of a record
+//! decides how long a heartbeat counts. Taking over the lease releases every item in progress.
 
 use super::Queue;
 use super::lease::{LeaseHold, this_process};
@@ -10,7 +10,7 @@ use crate::rules::lease::{self, Record};
 use crate::rules::outcome::Ending;
 
 impl Queue {
-    /// Takes the lease unless another process holds it live.
+    /// Takes over the lease unless another live process holds it.
     pub fn take_over_worker_lease(&self, ttl_ms: i64) -> Result<bool> {
         let session = self.session()?;
         let hold = LeaseHold::of_membox(self, ttl_ms)?;
@@ -33,7 +33,7 @@ impl Queue {
         Ok(taken)
     }
 
-    /// Renews the heartbeat, unless the lease is another process's. Says whether it did.
+    /// Renews the heartbeat unless another process holds the lease. Returns whether it did.
     pub fn refresh_process_lease(&self, ttl_ms: i64) -> Result<bool> {
         let session = self.session()?;
         let held = self.worker_hold()?;
@@ -52,7 +52,7 @@ impl Queue {
         Ok(refreshed)
     }
 
-    /// Gives the lease back, unless it is another process's. Says whether there was one to give back.
+    /// Releases the lease unless another process holds it. Returns whether there was one to release.
     pub fn release_process_lease(&self) -> Result<bool> {
         let session = self.session()?;
         let released = self.run(Verb::Lease, |tx| {
@@ -67,7 +67,7 @@ impl Queue {
         Ok(released)
     }
 
-    /// Whether anybody's heartbeat is younger than that, and its process not known to be dead.
+    /// Whether there is a heartbeat younger than `ttl_ms` whose process is not known to be dead.
     pub fn is_worker_younger_than(&self, ttl_ms: i64) -> Result<bool> {
         let store = &self.session()?.store;
         let stored = self.read(|view| view.worker_lease(&lease::key(self.name())))?;
@@ -80,8 +80,8 @@ impl Queue {
         Ok(lease::live(Some(stored), ttl_ms, tx.now(), |holder| store.is_alive(holder)))
     }
 
-    /// What a dead process held counts as lost, so that an item that kills its workers comes to an end. Everything else
-    /// goes back uncounted, however fresh its claim is.
+    /// Claims of dead processes count as lost, so that an item that kills its workers reaches its retry limit. All
+    /// other claims are released uncounted, however recent.
     fn give_back_everything(&self, tx: &Change) -> Result<()> {
         self.refresh_settings_if_readable(tx)?;
         while self.reclaim_from_dead(tx)? {}

@@ -1,4 +1,4 @@
-//! The verbs; the only place where rules meet the store.
+//! The queue's verbs: the only place where the rules and the store meet.
 
 mod claim;
 mod enlist;
@@ -49,7 +49,7 @@ use run::Verb;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// Returned means on disk.
+    /// A commit is on disk when the call returns.
     Full,
     /// A power cut may roll back the last commits; nothing else does.
     Normal,
@@ -58,16 +58,16 @@ pub enum Durability {
 #[derive(Clone, Debug)]
 pub struct Options {
     pub name: String,
-    /// What this object was opened with; what is left out is the file's.
+    /// The settings this object was opened with; missing ones come from the file.
     pub settings: Settings,
     pub durability: Durability,
     /// How long a call waits for other writers.
     pub patience: Duration,
-    /// Asked while a call waits: whether to give up the wait.
+    /// Called while a call waits; returns whether to stop waiting.
     pub interrupted: fn() -> bool,
-    /// Told what people should know while a call waits.
+    /// Receives warnings for people while a call waits.
     pub warn: fn(&str),
-    /// Who claims, for people to read; by default host and process.
+    /// The worker's name, for people to read; by default host and process id.
     pub worker: Option<String>,
     pub clock: Clock,
 }
@@ -94,44 +94,44 @@ impl Options {
     }
 }
 
-/// One named queue of one file. Usable from all threads.
+/// One named queue of one file. Can be used from all threads.
 pub struct Queue {
     options: Options,
-    /// What was given at the opening, less what `configure` has stored since.
+    /// The settings given at opening, except those that `configure` has stored since.
     given: ArcSwap<Settings>,
     current: ArcSwap<Current>,
     address: Address,
     session: ArcSwapOption<Session>,
 }
 
-/// A queue's present use of its file.
+/// A queue's current use of its file.
 struct Session {
     store: Arc<dyn Store>,
-    /// The owner token of the worker lease this object holds.
+    /// The worker lease this object holds.
     worker_lease: Mutex<Option<lease::LeaseHold>>,
-    /// The named locks it holds.
+    /// The named locks this object holds.
     locks: Mutex<Vec<Weak<Lock>>>,
-    /// When leases were last compared with a clock that may have gone back.
+    /// When leases were last checked against a clock that may have gone back.
     looked_ahead_at: AtomicI64,
-    /// When finished items were last looked at for removal.
+    /// When retention last looked for items to remove.
     tended_at: AtomicI64,
-    /// How far its looks at them have come.
+    /// How far retention has come through the finished items.
     cursors: Mutex<retention::SweepCursors>,
-    /// The last claim found something.
+    /// Whether the last claim found something.
     has_found: AtomicBool,
-    /// When the other processes were last looked at for signs of life.
+    /// When this object last looked for dead processes.
     looked_for_dead_at: Mutex<Option<Instant>>,
-    /// When those who wait last looked for claims that have ended without an end.
+    /// When a waiting call last looked for stuck claims.
     looked_for_stuck_at: Mutex<Option<Instant>>,
-    /// Claims whose lease ran out while their holder waited to renew them: the attempt, and since when.
+    /// Claims whose lease expired while their holder waited to renew them: the attempt, and since when.
     renewals: Mutex<HashMap<i64, (i64, Instant)>>,
-    /// What people should know, told after the transaction that met it.
+    /// Warnings for people, told after the transaction that found their cause.
     warnings: Mutex<Vec<String>>,
-    /// Who claims, for people to read.
+    /// The worker's name, for people to read.
     worker_name: Arc<str>,
-    /// The file knows that this process may claim from the queue.
+    /// Whether the file records that this process may claim from the queue.
     is_entered: AtomicBool,
-    /// The process it was opened in; see `process::generation`.
+    /// The process the session was opened in; see `process::generation`.
     generation: u64,
 }
 
@@ -184,13 +184,12 @@ impl Queue {
         &self.options
     }
 
-    /// The file, or `None` in memory.
+    /// Returns the file's path, or `None` in memory.
     pub fn path(&self) -> Option<PathBuf> {
         self.address.path()
     }
 
-    /// Ends this object's use of the file, and gives back a worker lease and locks it holds; closing twice is closing
-    /// once.
+    /// Ends this object's use of the file, and releases its worker lease and locks. Closing twice is harmless.
     pub fn close(&self) -> Result<()> {
         let released = match &*self.session.load() {
             Some(session) if session.generation == process::generation() => {
@@ -200,7 +199,7 @@ impl Queue {
             _ => Ok(()),
         };
         let session = self.session.swap(None);
-        // Whoever waits on it learns that it is closed.
+        // Waiting threads wake and learn that the queue is closed.
         if let Some(session) = session.filter(|session| session.generation == process::generation()) {
             session.store.bell().ring();
         }
@@ -216,8 +215,8 @@ impl Queue {
         if session.generation == process::generation() { Ok(session) } else { self.reopen_in_child(session) }
     }
 
-    /// After a fork the child works on a session of its own. The parent's is never touched: its locks may be held by
-    /// threads that do not exist here.
+    /// After a fork, the child opens its own session. The parent's session is never touched: threads that do not exist
+    /// in the child may hold its locks.
     fn reopen_in_child(&self, inherited: Arc<Session>) -> Result<Arc<Session>> {
         if !self.address.outlives_process() {
             return Err(Error::Forked("an in-memory queue", "open a new one in the child"));
@@ -229,7 +228,7 @@ impl Queue {
                 std::mem::forget(inherited);
                 Ok(fresh)
             }
-            // Another thread of the child was first, or it was closed.
+            // Another thread of the child was first, or the queue was closed.
             _ => self.session.load_full().ok_or(Error::Closed),
         }
     }
@@ -242,7 +241,7 @@ impl Queue {
         Ok(self.session()?.worker_name.clone())
     }
 
-    /// What shows other processes that this one lives, entered in the file before anything is claimed under its number.
+    /// Returns this process's liveness lock. It is recorded in the file before any claim uses its number.
     fn liveness(&self, wait: Wait) -> Result<Option<Arc<dyn Liveness>>> {
         let session = self.session()?;
         let liveness = session.store.liveness();
@@ -256,17 +255,17 @@ impl Queue {
         Ok(liveness)
     }
 
-    /// Asks one question beside the writers.
+    /// Runs one query without taking the write lock.
     fn read<T>(&self, look: impl FnOnce(&dyn View) -> Result<T>) -> Result<T> {
         self.session()?.store.read(self.options.clock.now(), look)
     }
 
-    /// Asks several questions about one moment.
+    /// Runs several queries on one snapshot.
     fn view<T>(&self, look: impl FnOnce(&dyn View) -> Result<T>) -> Result<T> {
         self.session()?.store.view(self.options.clock.now(), look)
     }
 
-    /// Tells what transactions have met; called without any lock in hand.
+    /// Passes on the warnings of transactions; called while no lock is held.
     fn tell_warnings(&self) {
         if let Some(session) = &*self.session.load() {
             let warnings = std::mem::take(&mut *session.warnings.lock());
@@ -274,7 +273,7 @@ impl Queue {
         }
     }
 
-    /// Wakes everything that waits in this process, without a commit: it is to look at its own state again.
+    /// Wakes every waiting thread of this process without a commit, so that each checks its own state again.
     fn wake_all(&self) {
         if let Some(session) = &*self.session.load() {
             session.store.bell().ring();
