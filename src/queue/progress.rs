@@ -1,5 +1,5 @@
-//! How far the work on an item is. It never keeps the work waiting: what cannot be written at once is written along with
-//! the next beat, or with the end of the claim.
+//! Progress of an item, which never delays its handler. If a report cannot be written at once, the next renewal or the
+//! end of the claim writes it.
 
 use std::time::{Duration, Instant};
 
@@ -13,36 +13,35 @@ use crate::rules::outcome::Settled;
 use crate::store::Wait;
 use crate::sync::Mutex;
 
-/// It is not written more often than this.
+/// The shortest time between two writes of progress.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// How long the work may be kept waiting for other writers, of which its own open transaction may be one.
+/// How long a report may wait for other writers. One of them may be the handler's own open transaction.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// What the holder of a claim has said and nobody is known to have written yet.
+/// Progress that the handler has reported and that is not known to be committed.
 #[derive(Default)]
 pub(super) struct UnsavedProgress(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     latest: Option<(f64, Option<String>)>,
-    /// How often something was said.
+    /// How many reports were made.
     said: u64,
-    /// When it was last tried to write.
+    /// When a write was last tried.
     tried_at: Option<Instant>,
-    /// The last try found the file taken.
+    /// Whether the last write found the file locked.
     was_busy: bool,
     nudge: Option<Nudge>,
 }
 
 impl UnsavedProgress {
-    /// From now on a beat can be asked to write it.
+    /// From now on, the heartbeat can be asked to write the progress.
     pub(super) fn kept_by(&self, nudge: Nudge) {
         self.0.lock().nudge = Some(nudge);
     }
 
-    /// Notes what was said. Gives it a number and says how long a try to write it may wait; `None` if it is too early for
-    /// one.
+    /// Stores a report. Returns its number and how long a write may wait, or `None` if it is too early for a write.
     fn note(&self, fraction: f64, note: Option<String>) -> Option<(u64, Duration)> {
         let mut state = self.0.lock();
         state.latest = Some((fraction, note));
@@ -54,15 +53,15 @@ impl UnsavedProgress {
         Some((state.said, if state.was_busy { Duration::ZERO } else { PATIENCE }))
     }
 
-    /// What was said last and is still to be written. It stays to be written: to write it twice does no harm.
+    /// Returns the latest unsaved report. It stays unsaved: writing it twice does no harm.
     pub(super) fn latest(&self) -> Option<(f64, Option<String>)> {
         let mut state = self.0.lock();
         state.was_busy = false;
         state.latest.clone()
     }
 
-    /// Writes what was said last, if that is still to be done; `false` when the claim was lost. It stays to be done: the
-    /// transaction may still be undone, and to write it twice does no harm.
+    /// Writes the latest unsaved report; returns `false` if the claim was lost. The report stays unsaved: the
+    /// transaction may be rolled back, and writing it twice does no harm.
     fn write(&self, tx: &Change, queue: &str, receipt: Receipt) -> Result<bool> {
         let mut state = self.0.lock();
         state.was_busy = false;
@@ -72,8 +71,8 @@ impl UnsavedProgress {
         }
     }
 
-    /// The same along with what is worth more, a lease or a result: an error that leaves the transaction whole costs only
-    /// what was said.
+    /// Writes the progress in a transaction that also writes a lease or a result. If the transaction survives an error,
+    /// only the progress is lost.
     pub(super) fn write_along(&self, tx: &Change, queue: &str, receipt: Receipt) -> Result<()> {
         match self.write(tx, queue, receipt) {
             Err(error) if matches!(error, Error::Io(_)) || !tx.is_open() => Err(error),
@@ -81,7 +80,7 @@ impl UnsavedProgress {
         }
     }
 
-    /// It is committed, unless more was said since.
+    /// Marks the report as committed, unless a newer one was made since.
     fn note_written(&self, number: u64) {
         let mut state = self.0.lock();
         if state.said == number {
@@ -89,7 +88,7 @@ impl UnsavedProgress {
         }
     }
 
-    /// It could not be written; a beat is to try soon.
+    /// The report could not be written; asks the heartbeat to write it soon.
     fn leave_to_beat(&self) {
         let mut state = self.0.lock();
         state.was_busy = true;
@@ -102,7 +101,7 @@ impl UnsavedProgress {
 }
 
 impl Queue {
-    /// Notes how far the work on an item is; `false` when the claim is known to be lost.
+    /// Records an item's progress; returns `false` if the claim is known to be lost.
     pub fn set_progress(&self, held: &ClaimedItem, fraction: f64, note: Option<String>) -> Result<bool> {
         self.check_is_ours(held)?;
         self.session()?;

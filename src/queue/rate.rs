@@ -1,4 +1,4 @@
-//! Rates: how many claims a queue or a group may make in a period, counted in the file for all processes.
+//! Rate limits: how many claims a queue or a group may make per period, counted in the file for all processes.
 
 use super::Queue;
 use super::run::Change;
@@ -8,9 +8,9 @@ use crate::model::Now;
 use crate::rules::rate::Rate;
 use crate::store::View;
 
-/// Stands for the whole queue where claims are counted by group.
+/// The group name under which the claims of the whole queue are counted.
 const QUEUE: &str = "";
-/// How many groups one claim brings back.
+/// How many rate-limited groups one claim makes claimable again.
 pub(super) const FREED_AT_A_TIME: usize = 64;
 
 impl Queue {
@@ -19,7 +19,7 @@ impl Queue {
         Ok(self.next_start(tx.view())?.is_none())
     }
 
-    /// Counts a claim. Says whether its group may go on at once; if not, it leaves the order until it may.
+    /// Counts a claim. Returns whether the group's rate allows another now; if not, the group is held until it does.
     pub(super) fn count_start(&self, tx: &Change, item: &Item) -> Result<bool> {
         let current = self.settings();
         if let Some(rate) = current.settings.rate {
@@ -36,22 +36,22 @@ impl Queue {
         }
     }
 
-    /// Brings groups back into the order whose rate allows it again; returns how many.
+    /// Makes groups claimable again whose rate allows it; returns how many.
     pub(super) fn free_groups(&self, tx: &Change) -> Result<usize> {
         Ok(tx.free_groups(self.name(), self.furthest_hold(tx.now()), FREED_AT_A_TIME)?.len())
     }
 
-    /// Whether a group is held for longer than any could be, because the clock went back.
+    /// Whether a group is held longer than its rate can require, because the clock went back.
     pub(super) fn is_any_hold_ahead(&self, now: Now) -> Result<bool> {
         self.read(|view| view.is_any_hold_beyond(self.name(), self.furthest_hold(now)))
     }
 
     fn furthest_hold(&self, now: Now) -> i64 {
-        // An object that was given no rate cannot say how far a hold may reach.
+        // Without a known rate, the longest possible hold is unknown.
         self.settings().settings.group_rate.map_or(i64::MAX, |rate| rate.furthest(now))
     }
 
-    /// After the rate of groups was changed: those that are held are held as long as the new one says.
+    /// Called after the group rate changed: recomputes how long each held group stays held.
     pub(super) fn review_holds(&self, tx: &Change, rate: Option<Rate>) -> Result<()> {
         for group in tx.free_groups(self.name(), i64::MIN, usize::MAX)? {
             if let Some(rate) = rate
@@ -71,7 +71,7 @@ impl Queue {
         }
     }
 
-    /// The same, if an item is there that could use it.
+    /// Like `next_start`, but `None` if no item is ready.
     pub(super) fn next_start_if_wanted(&self, view: &dyn View) -> Result<Option<i64>> {
         let start = self.next_start(view)?;
         Ok(if start.is_some() && view.is_ready(self.name(), None, false)? { start } else { None })

@@ -1,4 +1,4 @@
-//! Looking without touching: items, counts, failures.
+//! Reading without changing anything: items, counts, failures.
 
 use super::Queue;
 use super::finish::ATTEMPTS_KEPT;
@@ -8,44 +8,44 @@ use crate::model::{Attempt, Counts, GroupCounts, Item, Status};
 use crate::rules::lease::{self, Record};
 use crate::store::{Health, Page, View};
 
-/// Which items to list.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub status: Option<Status>,
     pub project: Option<String>,
     pub group: Option<String>,
-    /// The last id of the page before.
+    /// The last id of the previous page.
     pub after: Option<i64>,
     pub limit: usize,
     pub newest_first: bool,
 }
 
-/// A queue at a glance.
+/// A summary of a queue.
 #[derive(Clone, Debug)]
 pub struct Stats {
     pub counts: Counts,
-    /// How long the oldest item that waits for a worker has waited, in milliseconds; delayed ones do not.
+    /// How long the oldest claimable item has waited, in milliseconds. Delayed items do not count.
     pub oldest_pending_ms: Option<i64>,
     /// See `Queue::next_due`.
     pub next_due: Option<i64>,
-    /// How many of the pending items wait for a time that has not come.
+    /// How many of the pending items are not due yet.
     pub delayed: i64,
-    /// The first items whose claim has ended without an end: the holder is gone, or the lease ran out.
+    /// The first stuck items: their holder is dead, or their lease expired.
     pub stuck: Vec<i64>,
     pub groups: i64,
     pub paused: bool,
-    /// Who holds the worker lease live.
+    /// The live holder of the worker lease.
     pub worker: Option<Record>,
 }
 
 impl Queue {
-    /// A queue at a glance, as of one moment.
+    /// Returns a summary of the queue, read from one snapshot.
     pub fn stats(&self) -> Result<Stats> {
         self.view(|view| {
             let now = view.now().ms();
             let waiting = view.waiting(self.name())?;
             let enqueued = waiting.oldest.as_deref().and_then(parse_ms);
-            // What is due joins the order only at the next claim, which may never come.
+            // A due item becomes claimable only at the next claim, which may never come. So overdue items are counted
+            // here.
             let overdue = waiting.first_due.filter(|due| *due <= now).map(|due| now - due);
             Ok(Stats {
                 counts: view.counts(self.name())?,
@@ -60,8 +60,8 @@ impl Queue {
         })
     }
 
-    /// When the next thing is due that a worker is wanted for, in milliseconds since 1970: a delayed item, a retry, a slot
-    /// of a rate that something waits for, and, with `with_ticks`, a tick.
+    /// When the next event is due that needs a worker, in milliseconds since 1970. That is a delayed item, a retry, a
+    /// rate slot that an item waits for, and, if `with_ticks`, a tick.
     pub fn next_due(&self, with_ticks: bool) -> Result<Option<i64>> {
         self.view(|view| self.next_due_in(view, with_ticks))
     }
@@ -73,7 +73,7 @@ impl Queue {
         Ok(view.next_due(self.name(), with_ticks)?.into_iter().chain(slot).min())
     }
 
-    /// How the file and the queue fare; a thorough look reads the whole file.
+    /// Checks the health of the file and the queue; a thorough check reads the whole file.
     pub fn check(&self, thorough: bool) -> Result<Health> {
         let lease_ms = self.latest_settings().lease_ms();
         self.session()?.store.health(self.name(), self.options.clock.now(), lease_ms, thorough)
@@ -105,7 +105,7 @@ impl Queue {
         self.view(|view| view.failures(self.name(), i64::try_from(limit).unwrap_or(i64::MAX)))
     }
 
-    /// The items that are being worked on, the longest first.
+    /// The items in progress, longest-running first.
     pub fn running(&self, limit: usize) -> Result<Vec<Item>> {
         self.view(|view| view.running(self.name(), i64::try_from(limit).unwrap_or(i64::MAX)))
     }
@@ -114,7 +114,7 @@ impl Queue {
         self.read(|view| view.counts(self.name()))
     }
 
-    /// Items that wait or are being worked on.
+    /// The number of items that are pending or in progress.
     pub fn pending(&self) -> Result<i64> {
         Ok(self.counts()?.unfinished())
     }
@@ -129,7 +129,7 @@ impl Queue {
         self.read(|view| view.history(self.name(), id, ATTEMPTS_KEPT))
     }
 
-    /// Unfinished items of each group.
+    /// The number of unfinished items of each group.
     pub fn group_counts(&self) -> Result<Vec<GroupCounts>> {
         self.read(|view| view.group_counts(self.name()))
     }

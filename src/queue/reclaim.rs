@@ -1,5 +1,5 @@
-//! Reclaiming: claims that have ended without an end, because their process is gone, because their lease ran out, or
-//! because a clock that went back would hold them too long. A claim does it on its way, a few at a time.
+//! Reclaiming lost claims: their process is dead, their lease expired, or a clock that went back would keep them too
+//! long. Every claim reclaims a few of them.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,34 +12,35 @@ use crate::heartbeat::BEATS_PER_LEASE;
 use crate::model::Event;
 use crate::store::{Claimed, Wait};
 
-/// How many claims are reclaimed at once; the rest is left to the next look.
+/// How many claims are reclaimed at once; the rest is left to the next claim.
 const AT_A_TIME: usize = 16;
 /// How many claims of other programs are given a lease at once.
 const GRANTED_AT_A_TIME: usize = 2_000;
-/// A claim that finds something does not look for dead processes more often than this.
+/// The shortest time between two checks for dead processes, while claims find items.
 const LOOK_FOR_DEAD_EVERY: Duration = Duration::from_millis(500);
-/// Those who wait for an item's end do not look for such claims more often than this.
+/// The shortest time between two checks for stuck claims by calls that wait for an item's end.
 const LOOK_FOR_STUCK_EVERY: Duration = Duration::from_millis(250);
-/// How often leases are compared with a clock that may have gone back.
+/// How often leases are checked against a clock that may have gone back.
 const LOOK_AHEAD_MS: u64 = 1_000;
-/// How often it is looked whether a live holder has renewed its claim.
+/// How often a claim checks whether a live holder has renewed its lease.
 pub(super) const RENEWAL_PAUSE: Duration = Duration::from_millis(5);
 
-/// What a look for such claims gave.
+/// The result of reclaiming.
 #[derive(Default)]
 pub(super) struct Reclaimed {
-    /// Something came back or ended.
+    /// Whether any claim was reclaimed.
     pub any: bool,
-    /// There may be more.
+    /// Whether there may be more.
     pub more: bool,
-    /// A lease has run out whose live holder is about to renew it.
+    /// Whether a lease has expired that its live holder is about to renew.
     pub awaits_renewal: bool,
 }
 
 impl Queue {
-    /// Reclaims a bounded number.
+    /// Reclaims a bounded number of claims.
     pub(super) fn reclaim(&self, tx: &Change, has_expired: bool, looks_for_dead: bool) -> Result<Reclaimed> {
-        // Each reclaims what it finds before the next one looks: a claim may have more than one reason to end.
+        // Each of these reclaims what it finds before the next one looks, because a claim may be lost for several
+        // reasons.
         let revived = looks_for_dead && self.reclaim_from_dead(tx)?;
         let (expired, awaits_renewal) = if has_expired { self.expired(tx)? } else { (Vec::new(), false) };
         self.take_back(tx, &expired)?;
@@ -52,9 +53,8 @@ impl Queue {
         })
     }
 
-    /// Records the end of claims that have ended without one, as a claim would: those who wait for an item must learn of
-    /// it where no claim comes any more. Another writer is not waited for longer than `limit`. Returns whether anything
-    /// was recorded.
+    /// Reclaims stuck claims, as a claim would. Callers that wait for an item must learn of its end even if no worker
+    /// claims any more. Waits at most `limit` for another writer. Returns whether anything was reclaimed.
     pub(super) fn reclaim_stuck(&self, limit: Duration) -> Result<bool> {
         let session = self.session()?;
         let mut any = false;
@@ -80,7 +80,7 @@ impl Queue {
         Ok(any)
     }
 
-    /// Asked by those who wait, of whom there may be many.
+    /// Limits the checks, because many callers may be waiting.
     pub(super) fn is_time_to_look_for_stuck(&self, session: &Session) -> bool {
         let mut last = session.looked_for_stuck_at.lock();
         let is_time = last.is_none_or(|time| time.elapsed() >= LOOK_FOR_STUCK_EVERY);
@@ -98,8 +98,8 @@ impl Queue {
         Ok(is_stuck || self.seems_ahead(session, now)?)
     }
 
-    /// Reclaims what processes that are gone held in this queue: the system has dropped the lock that showed their life.
-    /// Returns whether anything came back.
+    /// Reclaims this queue's items from dead processes, whose liveness locks the system has dropped. Returns whether
+    /// anything was reclaimed.
     pub(super) fn reclaim_from_dead(&self, tx: &Change) -> Result<bool> {
         let session = self.session()?;
         *session.looked_for_dead_at.lock() = Some(Instant::now());
@@ -123,7 +123,8 @@ impl Queue {
         Ok(self.session()?.looked_for_dead_at.lock().is_none_or(|last| last.elapsed() >= LOOK_FOR_DEAD_EVERY))
     }
 
-    /// Claims whose lease ran out, less those that their live holder is about to renew; and whether there are such.
+    /// Returns expired claims, except those that a live holder is about to renew, and whether there are any of the
+    /// latter.
     fn expired(&self, tx: &Change) -> Result<(Vec<Claimed>, bool)> {
         let session = self.session()?;
         let lease_ms = self.settings().settings.lease_ms();
@@ -135,8 +136,9 @@ impl Queue {
         Ok((expired, !renewed.is_empty()))
     }
 
-    /// Another writer may have kept a live holder from renewing its claim for longer than the lease. It shows that it
-    /// waits, and is waited for, once: a process that was stopped meanwhile loses its claim after one heartbeat's time.
+    /// Another writer may have kept a live holder from renewing its claim for longer than the lease. The holder shows
+    /// that it is waiting, and is granted one renewal interval. A process that was stopped meanwhile loses its claim
+    /// after that.
     fn is_about_to_be_renewed(&self, session: &Session, claim: &Claimed) -> bool {
         let waits = claim.holder.is_some_and(|holder| session.store.sees_renewal_wait(holder));
         if !waits {
@@ -152,14 +154,15 @@ impl Queue {
         seen.1.elapsed() < longest
     }
 
-    /// Claims that a clock that went back would hold too long. Finding them means walking all claims, so it is not
-    /// done for every one of them.
+    /// Returns claims that a clock that went back would keep too long. The search reads all claims, so it is not done
+    /// at every claim.
     fn look_ahead(&self, tx: &Change) -> Result<Vec<Claimed>> {
         let session = self.session()?;
         if !self.is_time_to_look_ahead(&session) {
             return Ok(Vec::new());
         }
-        // The clock went back, perhaps before this object came: nothing else may hold too long either.
+        // The clock went back, perhaps before this object was opened. Ticks and held groups must not wait too long
+        // either.
         let last = session.looked_ahead_at.load(Ordering::Relaxed);
         if tx.now().ms() < last || last == i64::MIN {
             self.bring_ticks_closer(tx)?;

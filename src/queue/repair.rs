@@ -1,4 +1,4 @@
-//! What people do to items and queues: bring back, copy, cancel, delete, pause, back up.
+//! Administrative verbs on items and queues: retry, copy, cancel, delete, pause, back up.
 
 use std::path::Path;
 
@@ -10,18 +10,18 @@ use crate::model::{Event, When};
 use crate::store::Kept;
 
 impl Queue {
-    /// Brings failed items below their ceiling back to pending, a few at a time; returns how many. What fails again
-    /// meanwhile is not brought back once more.
+    /// Returns failed items below their retry limit to pending, in batches; returns how many. An item that fails again
+    /// meanwhile is not retried twice.
     pub fn retry_failed(&self, max_retries: Option<u32>, delay: i64) -> Result<usize> {
         self.reread_settings()?;
-        // An item without a ceiling of its own has the policy's, else the queue's.
+        // An item without its own retry limit has the retry policy's, else the queue's.
         let otherwise = self.settings().settings.retry_state(0, None).limit();
         let ids = self.read(|view| view.retriable(self.name(), max_retries, otherwise))?;
         self.bring_back(&ids, delay, |tx, id, run_at| tx.retry_failed(self.name(), id, max_retries, otherwise, run_at))
     }
 
-    /// Brings every failed item back with a fresh allowance, those that were given up too, a few at a time; returns how
-    /// many. Of several with one key the latest comes back.
+    /// Returns all failed items to pending with their retries reset, including dead letters, in batches; returns how
+    /// many. Of several items with one key, only the latest is retried.
     pub fn retry_all(&self, delay: i64) -> Result<usize> {
         let mut ids = self.read(|view| view.failed_ids(self.name()))?;
         ids.reverse();
@@ -48,7 +48,7 @@ impl Queue {
         })
     }
 
-    /// Brings one failed or cancelled item back with a fresh allowance, in its old place.
+    /// Returns one failed or cancelled item to pending with its retries reset, in its old place.
     pub fn retry(&self, id: i64) -> Result<bool> {
         self.run(Verb::Repair, |tx| {
             tx.tell(Event::Claimable);
@@ -64,7 +64,7 @@ impl Queue {
         })
     }
 
-    /// Lets a delayed item fall due at once.
+    /// Makes a delayed item due at once.
     pub fn run_now(&self, id: i64) -> Result<bool> {
         self.run(Verb::Repair, |tx| {
             tx.tell(Event::Claimable);
@@ -72,7 +72,7 @@ impl Queue {
         })
     }
 
-    /// Gives a pending item another time to fall due, sooner or later than it had.
+    /// Reschedules a pending item to an earlier or later time.
     pub fn run_later(&self, id: i64, when: When) -> Result<bool> {
         self.run(Verb::Repair, |tx| {
             tx.tell(Event::Claimable);
@@ -80,8 +80,8 @@ impl Queue {
         })
     }
 
-    /// Cancels an item. One that is being worked on comes to rest when its holder reports or its lease ends; its
-    /// receipt is worth nothing from now on.
+    /// Cancels an item. An item in progress becomes `cancelled` when its worker reports or its lease ends. Its receipt
+    /// is invalid from now on.
     pub fn cancel(&self, id: i64) -> Result<bool> {
         self.run(Verb::Repair, |tx| {
             tx.tell(Event::Removed { id });
@@ -89,8 +89,8 @@ impl Queue {
         })
     }
 
-    /// Removes an item, unless a foreign key of another table refers to it. If somebody holds it, that receipt is worth
-    /// nothing from now on.
+    /// Removes an item, unless a foreign key of another table refers to it. If the item is claimed, its receipt is
+    /// invalid from now on.
     pub fn delete(&self, id: i64) -> Result<bool> {
         self.run(Verb::Repair, |tx| match tx.kept(self.name(), &[id])?.first() {
             None => {
@@ -104,7 +104,7 @@ impl Queue {
         })
     }
 
-    /// Lets nobody claim from this queue, in any process, until `resume`. Says whether that changed anything.
+    /// Stops all claims from this queue, in every process, until `resume`. Returns whether that changed anything.
     pub fn pause(&self) -> Result<bool> {
         let key = self.paused_key();
         self.run(Verb::Configure, |tx| {
@@ -125,7 +125,7 @@ impl Queue {
         Ok(self.read(|view| view.setting(&self.paused_key()))?.is_some())
     }
 
-    /// Copies the whole file, as it is at this moment, to one that does not exist yet.
+    /// Copies a snapshot of the whole file to a new file.
     pub fn backup(&self, target: &Path) -> Result<()> {
         self.session()?.store.backup(target, self.wait())
     }

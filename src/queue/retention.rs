@@ -1,4 +1,4 @@
-//! Retention: finished items go after a while, a few at a time beside normal work, and their space goes back.
+//! Retention: removes finished items after a while, a few at a time during normal work, and returns their space.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -11,23 +11,23 @@ use crate::error::{Error, Result};
 use crate::model::{Now, Status};
 use crate::store::{Ended, Kept, Wait};
 
-/// Rows looked at beside normal work.
+/// How many rows a retention step looks at during normal work.
 const BESIDE: i64 = 64;
-/// Pages given back in one transaction.
+/// How many pages one transaction returns to the file system.
 const PAGES_AT_A_TIME: i64 = 256;
-/// How often a queue is tended when there was little to do.
+/// How often retention runs on a queue when there was little to do.
 const TEND_EVERY_MS: u64 = 10_000;
 
-/// A way through finished items in the order they ended, in steps: those whose key is reserved, or that rows of other
-/// tables refer to, are passed over, and not looked at again before the next way.
+/// A sweep over finished items in the order they ended, in steps. It skips items whose key is reserved or that foreign
+/// keys refer to, until the next sweep.
 #[derive(Default)]
 pub(super) struct SweepCursor {
-    /// The last that was spared, or 0.
+    /// The last item that was skipped, or 0.
     after: i64,
     spared: i64,
 }
 
-/// One for each limit.
+/// One cursor for each limit.
 #[derive(Default)]
 pub(super) struct SweepCursors {
     by_age: SweepCursor,
@@ -37,18 +37,18 @@ pub(super) struct SweepCursors {
     cancelled: SweepCursor,
 }
 
-/// What a step has done.
+/// The result of one step.
 #[derive(Default)]
 struct Step {
     removed: usize,
     goes_on: bool,
-    /// One of the items that foreign keys keep.
+    /// One of the items that a foreign key keeps.
     kept: Option<Kept>,
 }
 
 impl Queue {
-    /// A small step of tidying up, if it is time for one. What fails here is tried again later and told by the verbs
-    /// themselves if it lasts.
+    /// Runs one small step of retention if it is time. An error is ignored here: the step is tried again, and a lasting
+    /// cause also fails the other verbs.
     pub(super) fn tend_beside(&self) {
         let Ok(session) = self.session() else { return };
         if self.is_time_to_tend(&session) {
@@ -56,12 +56,12 @@ impl Queue {
         }
     }
 
-    /// Tidies up until nothing is left to do, or it is enough: what loops do while they run. Returns one of the items that
-    /// only foreign keys have kept.
+    /// Runs retention until nothing is left to do or `is_enough` returns true; worker loops call it. Returns one of the
+    /// items that only a foreign key keeps.
     pub fn tend(&self, is_enough: impl Fn() -> bool + Sync) -> Result<Option<Kept>> {
         let session = self.session()?;
         self.reclaim_stuck(self.options.patience)?;
-        // What was spared on a cursor that is under way may be free by now.
+        // Items that an unfinished sweep has skipped may be removable by now.
         *session.cursors.lock() = SweepCursors::default();
         let mut kept = None;
         self.in_steps(Verb::Tend, |tx| {
@@ -87,15 +87,15 @@ impl Queue {
 
     fn tend_a_little(&self, session: &Session) -> Result<()> {
         let tidy = |tx: &Change| Ok((self.tidy(tx)?.goes_on, tx.now().ms()));
-        // Nobody waits for this, so it waits for nobody.
+        // No caller needs this step, so it does not wait for the write lock.
         let wait = Wait::up_to(Duration::ZERO);
         let (more, now) = self.run_within(Verb::Tend, wait, tidy)?;
-        // A step that found plenty is followed by the next one at once.
+        // If there is more to remove, the next step follows without a pause.
         session.tended_at.store(if more { i64::MIN } else { now }, Ordering::Relaxed);
         Ok(())
     }
 
-    /// One step of everything that is tidied up.
+    /// Runs one step of each kind of cleanup.
     fn tidy(&self, tx: &Change) -> Result<Step> {
         self.refresh_settings(tx)?;
         let current = self.settings();
@@ -139,8 +139,8 @@ impl Queue {
         self.sweep_step(tx, cursor, &met, most)
     }
 
-    /// A step on a cursor: removes what it has met, but for items whose key is reserved or that foreign keys keep. A cursor
-    /// that does not go on begins anew.
+    /// Advances a cursor: removes the items found, except those whose key is reserved or that a foreign key keeps. A
+    /// cursor that reaches the end starts again.
     fn sweep_step(&self, tx: &Change, cursor: &mut SweepCursor, met: &[Ended], most: i64) -> Result<Step> {
         let free = met.iter().filter(|item| !item.is_reserved).map(|item| item.id).collect::<Vec<_>>();
         let (removed, kept) = self.remove(tx, &free)?;
@@ -155,7 +155,7 @@ impl Queue {
         Ok(Step { removed, goes_on, kept: kept.into_iter().next() })
     }
 
-    /// Removes items but for those that foreign keys of other tables refer to. Returns how many, and what was kept.
+    /// Removes items, except those that foreign keys of other tables refer to. Returns how many, and which were kept.
     fn remove(&self, tx: &Change, ids: &[i64]) -> Result<(usize, Vec<Kept>)> {
         let kept = tx.kept(self.name(), ids)?;
         let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
@@ -166,8 +166,8 @@ impl Queue {
         Ok((removed, kept))
     }
 
-    /// A step towards as many done items as are to be kept; those that are passed over cost later ones no place. Those of
-    /// which nobody wrote when they ended go first.
+    /// Removes some of the done items beyond the number to keep. Skipped items do not count towards that number. Items
+    /// without a recorded end time are removed first.
     fn remove_surplus(
         &self,
         tx: &Change,
@@ -197,8 +197,8 @@ impl Queue {
         })
     }
 
-    /// Removes items of one finished status that ended longer ago than `age_ms`, a few at a time. Returns how many, and
-    /// one of those that only foreign keys have kept.
+    /// Removes items of one finished status that ended longer ago than `age_ms`, in batches. Returns how many, and one
+    /// of those that only a foreign key keeps.
     pub fn prune(&self, status: Status, age_ms: i64) -> Result<(usize, Option<Kept>)> {
         if matches!(status, Status::Pending | Status::Processing | Status::Blocked) {
             return Err(Error::Invalid(format!("prune removes finished items, not {} ones", status.as_str())));
@@ -217,11 +217,12 @@ impl Queue {
         Ok((removed, kept))
     }
 
-    /// Removes all items of one status, a few at a time. Returns how many, and one of those that foreign keys have kept.
+    /// Removes all items of one status, in batches. Returns how many, and one of those that a foreign key keeps.
     pub fn purge(&self, status: Status) -> Result<(usize, Option<Kept>)> {
         let (mut after, mut kept) = (i64::MIN, None);
         let removed = self.in_steps(Verb::Repair, |tx| {
-            // No index has the blocked rows, and none can pass over what is kept: then the whole table is walked through.
+            // No index covers blocked rows, and none can skip rows that are kept. In those cases the whole table is
+            // scanned.
             let (removed, is_more) = if status == Status::Blocked || tx.has_references()? {
                 let Some(until) = tx.id_ahead(after, AT_A_TIME)? else { return Ok((0, false)) };
                 let met = tx.ids_between(self.name(), status, after, until)?;
@@ -238,7 +239,7 @@ impl Queue {
         Ok((removed, kept))
     }
 
-    /// Gives the space of removed rows back to the file system.
+    /// Returns the space of removed rows to the file system.
     pub fn compact(&self) -> Result<()> {
         self.session()?.store.compact(self.wait())
     }

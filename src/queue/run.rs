@@ -1,5 +1,5 @@
-//! The one way into a transaction: the verb decides what a commit waits for and where a test may let it fail, and what the
-//! transaction has told is acted upon once it is committed.
+//! The only way into a write transaction. The verb decides how the commit is flushed and where tests may inject a
+//! fault. The transaction's events are acted upon after the commit.
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -10,7 +10,7 @@ use crate::faults;
 use crate::model::Event;
 use crate::store::{Flush, Tx, View, Wait};
 
-/// Why a transaction is made.
+/// The purpose of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Enqueue,
@@ -21,22 +21,23 @@ pub(super) enum Verb {
         finishes: bool,
         claims: bool,
     },
-    /// People change items: bring back, copy, cancel, reschedule, remove.
+    /// Administrative changes to items: retry, copy, cancel, reschedule, remove.
     Repair,
-    /// People change the queue: settings, schedules, pauses.
+    /// Administrative changes to the queue: settings, schedules, pauses.
     Configure,
     Extend,
     Progress,
     /// Worker leases and named locks.
     Lease,
-    /// Others learn that this process may claim.
+    /// Records in the file that this process may claim.
     Enter,
     Reclaim,
     Tend,
 }
 
 impl Verb {
-    /// Whether the caller may rely on the change after a power cut. The loss of any other only costs a redelivery.
+    /// Whether the change must survive a power cut once the call has returned. Losing any other change only causes a
+    /// redelivery.
     fn is_acknowledged(self) -> bool {
         match self {
             Verb::Enqueue | Verb::Finish | Verb::Repair | Verb::Configure => true,
@@ -47,7 +48,7 @@ impl Verb {
         }
     }
 
-    /// Where a test may let it fail before it has changed anything.
+    /// Where a test may make the verb fail before it has changed anything.
     fn fault_points(self) -> &'static [faults::Verb] {
         use faults::Verb as Fault;
         match self {
@@ -60,7 +61,7 @@ impl Verb {
     }
 }
 
-/// A transaction under way, and what it will have changed.
+/// A running transaction and the events of its changes.
 pub(super) struct Change<'a> {
     tx: &'a dyn Tx,
     events: RefCell<Vec<Event>>,
@@ -71,10 +72,10 @@ impl Change<'_> {
         self.tx
     }
 
-    /// Told once the transaction is committed, and never if it is not.
+    /// Adds an event, which takes effect only if the transaction commits.
     pub fn tell(&self, event: Event) {
         let mut events = self.events.borrow_mut();
-        // Of many that say the same the first is enough.
+        // Consecutive equal events count as one.
         if events.last() != Some(&event) {
             events.push(event);
         }
@@ -94,7 +95,7 @@ impl Queue {
         self.run_within(verb, self.wait(), work)
     }
 
-    /// The same with another patience for other writers.
+    /// Like `run`, with another limit for waiting on other writers.
     pub(super) fn run_within<T: Send>(
         &self,
         verb: Verb,
@@ -123,7 +124,7 @@ impl Queue {
         }
     }
 
-    /// Wakes those of this process who wait for it; other processes hear of the commit itself.
+    /// Wakes the threads of this process that wait for the event. Other processes notice the commit itself.
     fn act_upon(&self, event: Event) {
         let Some(session) = &*self.session.load() else { return };
         let bell = session.store.bell();

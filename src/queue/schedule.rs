@@ -1,4 +1,4 @@
-//! Recurring schedules: one enqueue a tick, made by whoever claims first after it, in the claim's own transaction.
+//! Recurring schedules: each tick enqueues one item, in the transaction of the first claim after it is due.
 
 use super::Queue;
 use super::enqueue::prepared;
@@ -8,13 +8,13 @@ use crate::model::{Event, KeyName, LATEST_MS, NewItem, Now, Schedule};
 use crate::rules::name;
 use crate::rules::tick::Timing;
 
-/// A clock that goes back by less was only adjusted.
+/// A clock that goes back by less than this was only adjusted.
 const SMALL_STEP_MS: i64 = 3_600_000;
 /// How many schedules one claim lets tick.
 pub(super) const TICKS_AT_A_TIME: usize = 64;
 
 impl Queue {
-    /// Adds a schedule, or gives the one of that name a new shape. One whose timing stays keeps its next tick.
+    /// Adds a schedule, or replaces the one of that name. If the timing is the same, the next tick is kept.
     pub fn schedule(&self, name: &str, timing: Timing, mut item: NewItem) -> Result<Schedule> {
         name::check("a schedule's name", name)?;
         timing.check(self.options.clock.now())?;
@@ -41,24 +41,26 @@ impl Queue {
         self.read(|view| view.schedules(self.name()))
     }
 
-    /// Says whether there was one of that name.
+    /// Returns whether there was a schedule of that name.
     pub fn unschedule(&self, name: &str) -> Result<bool> {
         self.run(Verb::Configure, |tx| tx.unschedule(self.name(), name))
     }
 
-    /// Enqueues what is due, once however many ticks were missed; returns how many schedules ticked.
+    /// Enqueues the items of due schedules, once per schedule however many ticks were missed. Returns how many
+    /// schedules ticked.
     pub(super) fn tick(&self, tx: &Change) -> Result<usize> {
         let due = tx.schedules_due(self.name(), TICKS_AT_A_TIME)?;
         let count = due.len();
         for schedule in due {
-            // A pattern that another program broke never comes again, rather than at every claim.
+            // If another program broke the pattern, the schedule never ticks again, instead of at every claim.
             let next_at = schedule.timing.next(schedule.next_at, tx.now()).unwrap_or(LATEST_MS);
             let mut item = prepared(schedule.item);
-            // The sum of what was scheduled, not of what is read now: so that damage is seen when it is claimed.
+            // The checksum of the item as scheduled, not as read now. So a claim detects damage that happened in
+            // between.
             item.row.checksum = schedule.checksum;
             match self.put(tx, item) {
                 Ok(id) => tx.schedule_ticked(self.name(), &schedule.name, next_at, id)?,
-                // One tick that cannot be written must not keep every claim of the queue from its item.
+                // A tick that cannot be written must not block all claims of the queue.
                 Err(Error::Ignored(text)) => {
                     let warning = format!("the schedule {:?} did not tick: {text}", schedule.name);
                     self.session()?.warnings.lock().push(warning);
@@ -70,7 +72,7 @@ impl Queue {
         Ok(count)
     }
 
-    /// After the clock went back: a tick must not be further ahead than its timing says.
+    /// Called after the clock went back: moves ticks that are further ahead than their timing allows.
     pub(super) fn bring_ticks_closer(&self, tx: &Change) -> Result<()> {
         for schedule in tx.schedules(self.name())? {
             if let Some(next_at) = closer(&schedule, tx.now()) {
@@ -86,9 +88,9 @@ impl Queue {
     }
 }
 
-/// When a schedule should tick next, if that is sooner than it says.
+/// When a schedule should tick next, if that is earlier than its recorded next tick.
 fn closer(schedule: &Schedule, now: Now) -> Option<i64> {
-    // After a small step back the tick it has just made does not come again.
+    // After a small step back, the tick just made is not repeated.
     let ahead = schedule.last_at.filter(|last| (0..SMALL_STEP_MS).contains(&(last - now.ms())));
     let next_at = schedule.timing.next(schedule.next_at, ahead.map_or(now, Now)).ok()?;
     (next_at < schedule.next_at).then_some(next_at)

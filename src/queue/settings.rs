@@ -1,4 +1,4 @@
-//! Settings of a queue: what is stored for all processes, and what holds for this object.
+//! Settings of a queue: those stored for all processes, and those in effect for this object.
 
 use super::Queue;
 use super::run::{Change, Verb};
@@ -7,7 +7,7 @@ use crate::model::Event;
 use crate::rules::settings::{NAMES, Settings};
 use crate::store::StoredSettings;
 
-/// What holds for an object now, and what was stored when that was found out.
+/// The settings in effect for an object, and the stored settings they were computed from.
 #[derive(Default)]
 pub struct Current {
     stored: StoredSettings,
@@ -15,28 +15,29 @@ pub struct Current {
 }
 
 impl Queue {
-    /// What holds for this object: what it was opened with, else what the file says, else the defaults.
+    /// The settings in effect: those this object was opened with, else the file's, else the defaults.
     pub fn settings(&self) -> arc_swap::Guard<std::sync::Arc<Current>> {
         self.current.load()
     }
 
-    /// What this object was opened with, less what was configured since: what opens the same queue once more.
+    /// The settings this object was opened with, except those configured since. They open the same queue again.
     pub fn given(&self) -> Settings {
         let mut given = Settings::clone(&self.given.load());
-        // A closed queue tells what it knew last.
+        // A closed queue returns the last settings it knew.
         if let Ok(stored) = self.reread_settings() {
             given.yield_to(&stored);
         }
         given
     }
 
-    /// Reads what the file says, and refuses arguments that differ from it.
+    /// Reads the file's settings, and refuses arguments that differ from them.
     pub(super) fn read_settings(&self) -> Result<()> {
         let given = self.given.load();
         let stored = self.reread_settings()?;
         given.check_against(&stored, self.name())?;
         match (given.group_limit, stored.group_limit) {
-            // It is enforced in the file, so whoever gives one stores it; somebody else may have been first.
+            // The file enforces the group limit, so the process that gives one stores it. Another process may have been
+            // first.
             (Some(wanted), None) if wanted != 1 => {
                 self.run(Verb::Configure, |tx| {
                     let group_limit = parse(&tx.settings(self.name())?)?.group_limit;
@@ -49,7 +50,7 @@ impl Queue {
         }
     }
 
-    /// Reads what the file says; it holds where this object was given nothing.
+    /// Reads the file's settings; they apply where this object was given none.
     pub(super) fn reread_settings(&self) -> Result<Settings> {
         let stored = self.read(|view| view.settings(self.name()))?;
         let settings = parse(&stored)?;
@@ -57,20 +58,20 @@ impl Queue {
         Ok(settings)
     }
 
-    /// What holds now, read from the file if it can be.
+    /// The settings in effect now, read from the file if possible.
     pub fn latest_settings(&self) -> Settings {
-        // A closed queue tells what it knew last.
+        // A closed queue returns the last settings it knew.
         let _ = self.reread_settings();
         self.settings().settings.clone()
     }
 
-    /// Takes over what another process has stored meanwhile, before anything is decided by it.
+    /// Adopts settings that another process has stored meanwhile, before a decision depends on them.
     pub(super) fn refresh_settings(&self, tx: &Change) -> Result<()> {
         self.adopt_settings(tx.settings(self.name())?)
     }
 
-    /// The same for the end of a claim: work that is done is recorded also beside settings that cannot be read, of which
-    /// the next claim tells.
+    /// Like `refresh_settings`, for the end of a claim. Finished work is recorded even if the settings cannot be read;
+    /// the next claim reports that error.
     pub(super) fn refresh_settings_if_readable(&self, tx: &Change) -> Result<()> {
         match self.refresh_settings(tx) {
             Err(Error::Corrupt(_)) => Ok(()),
@@ -87,14 +88,14 @@ impl Queue {
         Ok(())
     }
 
-    /// What this object was opened with stays, but for the limit of groups, which is the file's alone.
+    /// Settings given at opening stay in effect, except the group limit, which only the file decides.
     fn apply_settings(&self, stored: StoredSettings, read: &Settings) {
         let given = self.given.load();
         let group_limit = read.group_limit.or(given.group_limit.filter(|limit| *limit == 1));
         self.current.store(Current { stored, settings: Settings { group_limit, ..given.or(read) } }.into());
     }
 
-    /// Stores settings in the file, for all processes and for later: those in `set`, and forgets those named in `forgotten`.
+    /// Stores the settings in `set` in the file, for all processes, and removes those named in `forgotten`.
     pub fn configure(&self, set: &Settings, forgotten: &[String]) -> Result<()> {
         set.check()?;
         let mut given = Settings::clone(&self.given.load());
@@ -114,12 +115,13 @@ impl Queue {
             if stored.group_rate != before.group_rate {
                 self.review_holds(tx, stored.group_rate)?;
             }
-            // Those who wait may find that more is allowed now.
+            // The new settings may allow more, so waiting workers look again.
             tx.tell(Event::Changed);
             self.store_group_limit(tx, stored.group_limit)
         })?;
         self.given.store(given.into());
-        // What others have stored against an argument of this object is no reason to refuse: it is written by now.
+        // The change is committed by now. A stored setting that conflicts with an argument of this object is no longer
+        // a reason to refuse it.
         self.reread_settings()?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Verbs about very many items, in short transactions: others write in between.
+//! Verbs on very many items, split into short transactions so that others can write in between.
 
 use std::time::Instant;
 
@@ -7,11 +7,11 @@ use super::run::{Change, Verb};
 use crate::error::{Error, Result};
 use crate::model::Event;
 
-/// Items of one transaction.
+/// How many items one transaction changes.
 pub(super) const AT_A_TIME: i64 = 1_000;
 
 impl Queue {
-    /// Runs a step until it says that nothing is left; returns how many items there were in all.
+    /// Runs a step until it returns that nothing is left; returns the total number of items.
     pub(super) fn in_steps(
         &self,
         verb: Verb,
@@ -41,7 +41,7 @@ impl Queue {
     }
 }
 
-/// What an error says of a change is about its own step; the steps before are committed.
+/// Adds to a step's error how many items the earlier, committed steps changed.
 fn after(total: usize, error: Error) -> Error {
     match total {
         0 => error,

@@ -1,4 +1,5 @@
-//! Waiting: for an item to claim, or for one to end. Sleeps are short enough for signals; looks come only when worth it.
+//! Waiting for an item to claim, or for one to end. Sleeps are short enough for signals; the file is read only when
+//! worthwhile.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,22 +11,22 @@ use crate::model::{Item, Now};
 use crate::store::Wait;
 use crate::wake::{Awaiting, Waiter};
 
-/// A signal ends a sleep at once; one that came just before it is seen after this time.
+/// A signal ends a sleep at once; one that came just before the sleep is noticed after this time.
 const SLICE: Duration = Duration::from_millis(500);
 
-/// A wait under way: created before the first look, so that nothing falls in between.
+/// A wait in progress. It is created before the first read of the file, so that no change in between is missed.
 pub struct Waiting {
     waiter: Waiter,
     awaiting: Awaiting,
     pub(super) is_worth_looking: bool,
-    /// How often a look was promised something since the last sleep.
+    /// How many forecasts since the last sleep announced something to claim.
     promises: usize,
-    /// When something happens by itself, as the last look saw it.
+    /// When the next timed event is due, according to the last forecast.
     by_itself: Option<Instant>,
 }
 
 impl Waiting {
-    /// Sleeps for a slice of `limit`, less if it is worth looking again.
+    /// Sleeps for at most `limit` and one slice; returns early, with `true`, if it is worth looking again.
     pub(super) fn sleep(&mut self, limit: Duration) -> Result<bool> {
         let by_itself = self.by_itself.map(|time| time.saturating_duration_since(Instant::now()));
         self.promises = 0;
@@ -33,14 +34,14 @@ impl Waiting {
         Ok(self.is_worth_looking)
     }
 
-    /// Whether a promise is to be followed at once. After so many in a row it is not believed any more: what could be
-    /// claimed may be gone, or not for us.
+    /// Whether to claim now. After `often` forecasts without a sleep it returns `false`: the items may be gone, or not
+    /// claimable by this worker.
     pub(super) fn believe(&mut self, often: usize) -> bool {
         self.promises += 1;
         self.promises <= often
     }
 
-    /// The last look found what it waits for.
+    /// The last look found what the wait is for.
     pub(super) fn note_found(&self) {
         self.waiter.note_found();
     }
@@ -50,18 +51,19 @@ impl Waiting {
     }
 }
 
-/// What a look at a queue says about a claim.
+/// What a claim made now could find.
 pub(super) struct WorkForecast {
     /// An item is ready and may be started.
     pub ready: bool,
-    /// A claim would bring something in first: what is due, expired, to be enqueued by a schedule, or held by the dead.
+    /// A claim would first make something claimable: due items, expired claims, ticks, freed groups, or claims of dead
+    /// processes.
     pub brings_in: bool,
-    /// How long until something happens by itself.
+    /// How long until the next timed event.
     pub by_itself: Option<Duration>,
 }
 
 impl WorkForecast {
-    /// A claim made now may find something.
+    /// Whether a claim made now may find something.
     pub fn is_worth_claiming(&self) -> bool {
         self.ready || self.brings_in
     }
@@ -81,7 +83,7 @@ impl Queue {
         Ok(Waiting { waiter, awaiting, is_worth_looking: true, promises: 0, by_itself: None })
     }
 
-    /// A signal handler may have forked while it waited: the child goes on in a wait of its own.
+    /// A signal handler may have forked during the wait. The child then starts its own wait.
     fn keep_waiting(&self, waiting: &mut Waiting) -> Result<()> {
         self.session()?;
         if !waiting.waiter.is_of_this_process() {
@@ -90,7 +92,7 @@ impl Queue {
         Ok(())
     }
 
-    /// One turn of a wait for work: claims if there seems to be something, else sleeps for a slice.
+    /// One turn of a wait for work: claims if there seems to be an item, else sleeps for a slice.
     pub fn claim_or_sleep(&self, waiting: &mut Waiting, how: &Claim, limit: Duration) -> Result<Vec<ClaimedItem>> {
         self.keep_waiting(waiting)?;
         if waiting.is_worth_looking {
@@ -108,7 +110,7 @@ impl Queue {
         Ok(Vec::new())
     }
 
-    /// Claims if there seems to be something; waits for other writers at most so long.
+    /// Claims if there seems to be an item; waits at most `limit` for other writers.
     pub fn claim_if_worth_it(&self, how: &Claim, limit: Duration) -> Result<Vec<ClaimedItem>> {
         self.session()?.store.check_is_there()?;
         if !self.work_forecast()?.is_worth_claiming() {
@@ -117,7 +119,7 @@ impl Queue {
         Ok(self.claim_if_free(how, limit)?.unwrap_or_default())
     }
 
-    /// Claims; `None` when other writers were busy for all of the time.
+    /// Claims; returns `None` if other writers held the lock for all of `limit`.
     fn claim_if_free(&self, how: &Claim, limit: Duration) -> Result<Option<Vec<ClaimedItem>>> {
         let wait = Wait { limit: limit.min(self.options.patience), ..self.wait() };
         match self.claim_within(how, wait) {
@@ -126,7 +128,7 @@ impl Queue {
         }
     }
 
-    /// One turn of a wait for an item's end: the finished item, or a slice of sleep.
+    /// One turn of a wait for an item's end: returns the finished item, or sleeps for a slice.
     pub fn ended_or_sleep(&self, waiting: &mut Waiting, id: i64, limit: Duration) -> Result<Option<Item>> {
         self.keep_waiting(waiting)?;
         if waiting.is_worth_looking
@@ -139,13 +141,13 @@ impl Queue {
         Ok(None)
     }
 
-    /// The item if it has ended; a look of its own, by one who does not watch the file.
+    /// Returns the item if it has ended; for callers that do not watch the file.
     pub fn ended_by_now(&self, id: i64) -> Result<Option<Item>> {
         self.session()?.store.check_is_there()?;
         self.ended(id)
     }
 
-    /// The item if it has ended.
+    /// Returns the item if it has ended.
     fn ended(&self, id: i64) -> Result<Option<Item>> {
         match self.ended_among(&[id])?.pop() {
             None => Ok(None),
@@ -154,8 +156,8 @@ impl Queue {
         }
     }
 
-    /// What has become of awaited items: those that have ended, and `None` for those that are gone. Every wait for an end
-    /// looks here, about every half second at the latest. An item whose last worker died ends here if no claim comes.
+    /// Returns those of the awaited items that have ended, with `None` for those that were removed. Every wait for an
+    /// end calls this at least about every half second. It also ends an item whose last worker died if no claim does.
     pub(super) fn ended_among(&self, ids: &[i64]) -> Result<Vec<(i64, Option<Item>)>> {
         let session = self.session()?;
         let ended = self.view(|view| view.ended_among(self.name(), ids))?;
@@ -168,13 +170,13 @@ impl Queue {
         self.view(|view| view.ended_among(self.name(), ids))
     }
 
-    /// One turn of a wait for room: a slice of sleep.
+    /// One turn of a wait for room: sleeps for a slice.
     pub fn sleep(&self, waiting: &mut Waiting, limit: Duration) -> Result<()> {
         self.keep_waiting(waiting)?;
         waiting.sleep(limit).map(drop)
     }
 
-    /// Whether something is held that a clock which went back would hold too long; asked about once a second.
+    /// Whether a clock that went back would delay anything too long; checked about once a second.
     pub(super) fn seems_ahead(&self, session: &Session, now: Now) -> Result<bool> {
         if !self.is_time_to_look_ahead(session) {
             return Ok(false);
@@ -190,7 +192,7 @@ impl Queue {
         Ok(is_any_ahead)
     }
 
-    /// Whether a claim made now may find something. It is a look beside the writers: an empty claim takes no lock.
+    /// Whether a claim made now may find something. This only reads, so an empty claim takes no write lock.
     pub(super) fn may_find(&self, pick: &Pick) -> Result<bool> {
         let work_forecast = self.work_forecast()?;
         if !work_forecast.ready || work_forecast.brings_in {
@@ -224,7 +226,7 @@ impl Queue {
             || scout.freed
             || (!ready && self.seems_ahead(&session, now)?)
             || forecast.has_anyone_died;
-        // A slot matters only if something is there to fill it.
+        // A free rate slot matters only if an item is ready to use it.
         let next = forecast.next_event.into_iter().chain(slot.filter(|_| scout.ready.is_some())).min();
         let by_itself = next.map(|at| Duration::from_millis(at.saturating_sub(now.ms()).max(0).unsigned_abs()));
         Ok(WorkForecast { ready, brings_in, by_itself })
