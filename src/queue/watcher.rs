@@ -1,9 +1,10 @@
-//! The watcher: one thread that waits for many. Who waits has a ticket; the watcher tells which tickets have their turn.
+//! The watcher: one thread that waits on behalf of many tasks. Each waiting task has a ticket; the watcher reports
+//! which tickets have their turn.
 //!
-//! Those who wait for the same thing to claim, or for room, stand in line: a commit gives the first one its turn, and one
-//! who found something passes the turn on. Ends of items are looked up for all at once.
+//! Tasks that wait to claim from the same place, or for room, stand in line. A commit gives the first one its turn, and
+//! a task that found something passes the turn on. Ends of items are looked up for all tasks at once.
 //!
-//! The file is longer than most: who waits and who tells share one lock, and are read together.
+//! The file is longer than most: waiting and notifying share one lock, and are read together.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,45 +20,45 @@ use crate::store::Store;
 use crate::sync::{Mutex, wait};
 use crate::wake::{Awaiting, Call, News, Waiter};
 
-/// The thread comes back at least this often, so that its owner can end it.
+/// The thread returns at least this often, so that its owner can end it.
 const SLICE: Duration = Duration::from_millis(500);
-/// How long the thread stays when nobody waits any more.
+/// How long the thread stays after the last task has left.
 const LINGER: Duration = Duration::from_secs(1);
-/// Where the file cannot be watched, those who wait look for themselves this often.
+/// How often each waiting task looks for itself if the file cannot be watched.
 const WITHOUT_WATCH: Duration = Duration::from_millis(100);
-/// So many of one line may have their turn at the same time.
+/// How many tasks of one line may have their turn at the same time.
 const TURNS: usize = 4;
-/// Who has made nothing of a turn after this time may never do; the next one gets it.
+/// A task that has not used its turn after this time may never do so. Another task then gets a turn.
 const TURN: Duration = Duration::from_secs(2);
-/// Looks take at most one part in so many of the watcher's time; those without any sign, of which there should be no need,
-/// less.
+/// Lookups take at most 1/`REST` of the watcher's time. Lookups without a notification should be unnecessary; they take
+/// at most 1/`REST_WITHOUT_SIGN`.
 const REST: u32 = 10;
 const REST_WITHOUT_SIGN: u32 = 50;
-/// How many items are looked at in one transaction.
+/// How many items are looked up in one transaction.
 const AT_A_TIME: usize = 500;
 
-/// What a line is for.
+/// What the tasks of a line wait for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Want {
     Item(Pick),
-    /// Room for so many more items.
+    /// Room for this many more items.
     Room(i64),
 }
 
-/// Tickets that have their turn. The item is there if they waited for its end and that has come; otherwise the holder of a
-/// ticket is to look for itself.
+/// Tickets that have their turn. `item` is set if they waited for its end and it has ended; otherwise each task looks
+/// for itself.
 pub struct Turn {
     pub tickets: Vec<u64>,
     pub item: Option<Item>,
 }
 
-/// One of a file's open database, for all who wait for something in it.
+/// The watcher of one open database, shared by all tasks that wait on it.
 pub struct Watcher {
     store: Weak<dyn Store>,
     last_ticket: AtomicU64,
     state: Mutex<State>,
     joined: Condvar,
-    /// What only the thread that serves knows.
+    /// State that only the serving thread uses.
     watching: Mutex<Watching>,
 }
 
@@ -65,12 +66,12 @@ pub struct Watcher {
 struct State {
     tickets: HashMap<u64, Place>,
     endings: HashMap<i64, Vec<u64>>,
-    /// Awaited ends that have not been looked for yet.
+    /// Awaited ends that have not been looked up yet.
     fresh: Vec<i64>,
-    /// No longer awaited.
+    /// Items that are no longer awaited.
     gone: Vec<i64>,
     lines: HashMap<LineKey, Line>,
-    /// Whether a thread serves, or was asked for.
+    /// Whether a thread is serving, or was requested.
     is_served: bool,
     call: Option<Call>,
 }
@@ -85,9 +86,9 @@ enum Place {
 struct Line {
     queue: Arc<Queue>,
     standing: BTreeSet<u64>,
-    /// Who has a turn, and since when.
+    /// Which tickets have their turn, and since when.
     at_turn: HashMap<u64, Instant>,
-    /// Something may be there for the first who stands.
+    /// There may be something for the first ticket in line.
     is_due: bool,
 }
 
@@ -96,11 +97,11 @@ struct Watching {
     waiter: Option<Waiter>,
     endings: Pace,
     lines: Pace,
-    /// When something happens by itself in a queue, as the last look saw it.
+    /// When the next timed event of each queue is due, according to the last lookup.
     by_itself: HashMap<usize, Instant>,
 }
 
-/// When to look next, by what a look costs.
+/// When to look next, depending on the cost of a lookup.
 #[derive(Default)]
 struct Pace {
     is_due: bool,
@@ -122,7 +123,7 @@ impl Pace {
         self.without_sign = Instant::now().checked_add((cost * (REST_WITHOUT_SIGN - 1)).max(SLICE));
     }
 
-    /// How long until the look that is due.
+    /// How long until the lookup that is due may run.
     fn pause(&self) -> Duration {
         match self.not_before {
             Some(time) if self.is_due => time.saturating_duration_since(Instant::now()),
@@ -138,7 +139,7 @@ impl State {
         }
     }
 
-    /// Whether a thread is to be started.
+    /// Returns whether a serving thread must be started, and marks it as requested.
     fn is_thread_wanted(&mut self) -> bool {
         !std::mem::replace(&mut self.is_served, true)
     }
@@ -155,7 +156,7 @@ impl Line {
 }
 
 impl Queue {
-    /// A watcher over this queue's file.
+    /// Creates a watcher for this queue's file.
     pub fn watcher(&self) -> Result<Watcher> {
         Ok(Watcher {
             store: Arc::downgrade(&self.session()?.store),
@@ -166,7 +167,7 @@ impl Queue {
         })
     }
 
-    /// Tells open databases apart, as long as a watcher over this one is kept.
+    /// Identifies the open database, as long as a watcher on it exists.
     pub fn database_number(&self) -> Result<usize> {
         Ok(Arc::as_ptr(&self.session()?.store).cast::<()>() as usize)
     }
@@ -188,12 +189,12 @@ impl Queue {
 }
 
 impl Watcher {
-    /// A ticket nobody else has; what it is for comes next.
+    /// Draws a unique ticket. The caller then enters it for an item's end or in a line.
     pub fn draw(&self) -> u64 {
         self.last_ticket.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Waits for the end of an item. Returns whether a thread that serves is to be started.
+    /// Waits for the end of an item. Returns whether a serving thread must be started.
     pub fn await_ending(&self, ticket: u64, queue: Arc<Queue>, id: i64) -> bool {
         let mut state = self.state.lock();
         state.tickets.insert(ticket, Place::Ending { queue, id, was_seen: false });
@@ -206,7 +207,7 @@ impl Watcher {
         state.is_thread_wanted()
     }
 
-    /// Enters a line. Returns whether it has its turn at once, because nobody stands before it.
+    /// Enters a line. Returns whether the ticket has its turn at once, because no other stands before it.
     pub fn stand(&self, ticket: u64, queue: Arc<Queue>, want: Want) -> bool {
         let mut state = self.state.lock();
         let key = (Arc::as_ptr(&queue) as usize, want);
@@ -218,7 +219,7 @@ impl Watcher {
         has_turn
     }
 
-    /// Waits for a turn; one that has had a turn stands in its old place again. Returns whether a thread that serves is to
+    /// Waits for a turn; a ticket that has had its turn returns to its old place. Returns whether a serving thread must
     /// be started.
     pub fn await_turn(&self, ticket: u64) -> bool {
         let mut state = self.state.lock();
@@ -228,7 +229,8 @@ impl Watcher {
         if let Some(line) = state.lines.get_mut(&key) {
             line.at_turn.remove(&ticket);
             line.standing.insert(ticket);
-            // What came while nobody stood there has not been looked for. Later the next sign is waited for.
+            // Changes made while the line was empty have not been looked at. A ticket that returns waits for the next
+            // notification.
             if is_first_time || line.is_due {
                 self.is_due_now(&mut state, &key);
             }
@@ -236,8 +238,8 @@ impl Watcher {
         state.is_thread_wanted()
     }
 
-    /// Gives a ticket back. A turn that was not used up goes to the next. Returns whether an awaited item has been looked at
-    /// at least once.
+    /// Gives up a ticket; an unused turn goes to the next one. Returns whether an awaited item has been looked up at
+    /// least once.
     pub fn leave(&self, ticket: u64) -> bool {
         let mut state = self.state.lock();
         let mut was_looked_at = false;
@@ -279,12 +281,13 @@ impl Watcher {
         }
     }
 
-    /// Waits for turns, for at most a slice; `None` when nobody has waited for a while and the thread may go.
+    /// Waits for turns, for at most a slice. Returns `None` if no task has waited for a while, so that the thread may
+    /// end.
     pub fn turns(&self) -> Option<Vec<Turn>> {
         let mut watching = self.watching.lock();
         let mut state = self.state.lock();
         if state.tickets.is_empty() {
-            // Nothing of the file is kept open for nobody.
+            // The watch on the file is closed while no task waits.
             state.call = None;
             drop(state);
             *watching = Watching::default();
@@ -301,7 +304,7 @@ impl Watcher {
         }
         drop(state);
         let turns = self.watch(&mut watching).unwrap_or_else(|_| {
-            // The file is gone, or the system refuses a watch: each finds out for itself.
+            // The file is gone, or the system refuses a watch: each task finds the error itself.
             *watching = Watching::default();
             self.state.lock().call = None;
             std::thread::sleep(WITHOUT_WATCH);
@@ -310,7 +313,7 @@ impl Watcher {
         Some(turns)
     }
 
-    /// Lets go of the file if nobody waits: the queue is being closed.
+    /// Closes the watch on the file if no task waits, because the queue is being closed.
     pub fn let_go(&self) {
         let state = self.state.lock();
         if !state.tickets.is_empty() {
@@ -327,7 +330,7 @@ impl Watcher {
         }
     }
 
-    /// All tickets, when there is nothing to wait for any more.
+    /// Gives every ticket its turn, when there is nothing left to wait for.
     pub fn everybody(&self) -> Vec<Turn> {
         let mut state = self.state.lock();
         let tickets = state.tickets.keys().copied().collect();
@@ -367,7 +370,7 @@ impl Watcher {
         }
     }
 
-    /// Looks for the ends that were told, those that were not looked for yet, and now and then for all.
+    /// Looks up the ends that were reported and those not looked up yet, and from time to time all of them.
     fn look_at_endings(&self, waiter: &Waiter, news: &News, pace: &mut Pace, turns: &mut Vec<Turn>) {
         pace.is_due |= news.all;
         let is_for_all = pace.is_time();
@@ -375,7 +378,7 @@ impl Watcher {
         let gone = std::mem::take(&mut state.gone);
         waiter.forget_endings(gone.into_iter().filter(|id| !state.endings.contains_key(id)));
         let fresh = std::mem::take(&mut state.fresh);
-        // Before the look, so that nothing falls in between.
+        // Registered before the lookup, so that no end in between is missed.
         waiter.await_endings(fresh.iter().copied().filter(|id| state.endings.contains_key(id)));
         let ids: HashSet<i64> = if is_for_all {
             state.endings.keys().copied().collect()
@@ -400,14 +403,14 @@ impl Watcher {
         }
         let began = Instant::now();
         for (number, (queue, mut ids)) in awaited {
-            // Neighbours in the file lie on the same page.
+            // Neighbouring ids are stored on the same page.
             ids.sort_unstable();
             for ids in ids.chunks(AT_A_TIME) {
                 let outcome = queue.ended_among(ids);
                 let mut state = self.state.lock();
                 match outcome {
                     Ok(ended) => state.note_ended(number, ids, ended, turns),
-                    // Each finds out for itself.
+                    // Each task finds the error itself.
                     Err(_) => state.note_ended(number, &[], ids.iter().map(|id| (*id, None)).collect(), turns),
                 }
             }
@@ -417,7 +420,7 @@ impl Watcher {
         }
     }
 
-    /// Gives the first of each line its turn for which there seems to be something.
+    /// Gives the first ticket of each line its turn if there seems to be something for it.
     fn look_at_lines(
         &self,
         news: &News,
@@ -465,7 +468,7 @@ impl Watcher {
                         None => by_itself.remove(&number),
                     };
                 }
-                // Each finds out for itself.
+                // Each task finds the error itself.
                 Err(_) => {
                     let mut state = self.state.lock();
                     let standing = lines.iter().filter_map(|key| state.lines.get(key)).flat_map(|line| &line.standing);
@@ -476,12 +479,12 @@ impl Watcher {
         }
         pace.note(now);
         if looked_at < AT_A_TIME {
-            // A few lines are cheap, and who claims is not to wait for nothing.
+            // A few lines are cheap to look up, and a claim should not be delayed needlessly.
             pace.not_before = None;
         }
     }
 
-    /// The lines of a queue for which there is something, and how long until something happens by itself.
+    /// Returns the lines of a queue for which there is something, and how long until the next timed event.
     fn chosen<'a>(&self, queue: &Queue, lines: &'a [LineKey]) -> Result<(Vec<&'a LineKey>, Option<Duration>)> {
         let is_for_items = lines.iter().any(|(_, want)| matches!(want, Want::Item(_)));
         let work_forecast = if is_for_items { Some(queue.work_forecast()?) } else { None };
@@ -491,7 +494,7 @@ impl Watcher {
                 chosen.push(key);
             }
         }
-        // One claim brings in for all.
+        // One claim makes due and lost items claimable for all lines.
         let brings_in = work_forecast.as_ref().is_some_and(|work_forecast| work_forecast.brings_in);
         let mut claims = lines.iter().filter(|(_, want)| matches!(want, Want::Item(_)));
         if brings_in
@@ -505,7 +508,7 @@ impl Watcher {
 }
 
 impl State {
-    /// Gives turns to those who wait for these ends in this queue; the others have been looked at.
+    /// Gives turns to the tickets that wait for these ends in this queue, and marks `looked_at` as looked up.
     fn note_ended(&mut self, number: usize, looked_at: &[i64], ended: Vec<(i64, Option<Item>)>, turns: &mut Vec<Turn>) {
         for (id, item) in ended {
             let is_of_queue = |ticket: &u64| match self.tickets.get(ticket) {
@@ -522,7 +525,7 @@ impl State {
         }
     }
 
-    /// Who waited for an end has no ticket any more; who stood in line keeps it, to stand again or to leave.
+    /// A ticket that waited for an end is removed. A ticket in a line is kept, to wait again or to leave.
     fn give_turns(&mut self, mut tickets: Vec<u64>, item: Option<Item>) -> Turn {
         tickets.retain(|ticket| self.give_turn(*ticket).is_some());
         Turn { tickets, item }

@@ -1,9 +1,9 @@
-//! A worker loop: its slots. Each slot records what it did, claims the next item in the same transaction, and waits
-//! or leaves when there is none.
+//! A worker loop and its slots. Each slot records what it did and claims the next item in the same transaction. If
+//! there is none, it waits or leaves.
 //!
-//! Of the slots that find nothing, one keeps watch over the file and the others sleep behind it. When the last slot of a
-//! drain finds nothing, "nothing is left" and "the worker lease is free" are one transaction, so that an enqueuer who sees
-//! a live worker can trust that it will look again.
+//! Of the slots that find nothing, one watches the file and the others sleep until it wakes them. When the last slot of
+//! a drain finds nothing, one transaction both finds that nothing is left and releases the worker lease. So an enqueuer
+//! that sees a live worker can rely on it to look again.
 
 mod step;
 mod watch;
@@ -21,38 +21,38 @@ use crate::process;
 use crate::rules::outcome::Settled;
 use crate::sync::Mutex;
 
-/// What a loop is for.
+/// The options of a loop.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// How many items, or groups, are handled at once.
     pub slots: usize,
-    /// Be the one worker of the queue: hold its worker lease.
+    /// Be the only worker of the queue: hold its worker lease.
     pub exclusive: bool,
-    /// Take that lease as membox does; see `take_over_worker_lease`.
+    /// Take over the worker lease as membox does; see `take_over_worker_lease`.
     pub takes_over: bool,
-    /// Stay when nothing is left, until stopped.
+    /// Keep waiting when nothing is left, until stopped.
     pub stays: bool,
-    /// Stay while something falls due within this time.
+    /// Keep waiting while something is due within this time.
     pub linger_ms: i64,
-    /// Take no more items than this.
+    /// Claim at most this many items.
     pub limit: Option<u64>,
-    /// Take everything pending of one group at once; what has no group comes by itself.
+    /// Claim all pending items of a group at once; an item without a group is claimed alone.
     pub whole_groups: bool,
-    /// Renew a claim no longer than this.
+    /// Renew a claim for at most this long.
     pub max_runtime: Option<Duration>,
-    /// Of the worker lease.
+    /// The lifetime of the worker lease.
     pub ttl_ms: i64,
 }
 
 pub struct WorkerLoop {
-    /// All in one file.
+    /// All queues are in one file.
     queues: Vec<Arc<Queue>>,
     plan: Plan,
     state: Mutex<State>,
     changed: Condvar,
-    /// In the slots of the slot that keeps watch.
+    /// Used by the slot that watches the file.
     watch: Mutex<Option<Waiting>>,
-    /// For those who handle an item, who must not wait for a transaction to learn it.
+    /// Tells running handlers that the loop is stopping, without waiting for a transaction.
     stopping: Arc<AtomicBool>,
     generation: u64,
 }
@@ -62,23 +62,23 @@ struct State {
     lease: Option<(leases::LeaseHold, Heartbeat)>,
     slots: Vec<Slot>,
     taken: u64,
-    /// The queue after the one that was served last: where the next claim begins, so that no queue starves another.
+    /// The queue after the one served last. The next claim begins there, so that no queue starves another.
     turn: usize,
     watching: Option<usize>,
     stopped: bool,
     over: bool,
 }
 
-/// What a slot holds.
+/// The claimed items of a slot.
 #[derive(Default)]
 struct Slot {
     items: Vec<(Arc<ClaimedItem>, Heartbeat)>,
     queue: usize,
-    /// It found nothing and waits, or has left.
+    /// Whether the slot found nothing and waits, or has left.
     idle: bool,
 }
 
-/// What a step gave: how the last items were settled, and what to do next.
+/// The result of a step: how the last items were settled, and what to do next.
 pub struct Step {
     pub settled: Vec<Settled>,
     pub next: Next,
@@ -91,11 +91,11 @@ pub enum Next {
     Over,
 }
 
-/// More would be a mistake, and cost memory before the first item is claimed.
+/// A larger number would be a mistake, and would use memory before the first item is claimed.
 const MOST_SLOTS: usize = 10_000;
 
 impl WorkerLoop {
-    /// Takes the worker lease if the plan says so; `None` when another live worker holds it.
+    /// Starts a loop, with the worker lease if the plan is exclusive. Returns `None` if another live worker holds it.
     pub fn begin(queues: Vec<Arc<Queue>>, plan: Plan) -> Result<Option<Self>> {
         let first = queues.first().ok_or_else(|| Error::Invalid("a worker needs at least one queue".into()))?;
         if !(1..=MOST_SLOTS).contains(&plan.slots) {
@@ -148,12 +148,12 @@ impl WorkerLoop {
         self.generation != process::generation()
     }
 
-    /// The queues served, by their numbers.
+    /// The queues of the loop, by number.
     pub fn queues(&self) -> &[Arc<Queue>] {
         &self.queues
     }
 
-    /// The queue that the items in a slot's hand come from.
+    /// The queue of a slot's items.
     pub fn queue_of(&self, slot: usize) -> &Arc<Queue> {
         if self.is_inherited() {
             return self.first();
@@ -162,7 +162,7 @@ impl WorkerLoop {
         &self.queues[number]
     }
 
-    /// Claims no more; what is in hand is handled to its end.
+    /// Stops claiming; items already claimed are handled to their end.
     pub fn stop(&self) {
         if self.is_inherited() {
             return;
@@ -173,12 +173,12 @@ impl WorkerLoop {
         self.first().wake_all();
     }
 
-    /// Set once the loop was asked to stop; outlives it.
+    /// Set once the loop was asked to stop; remains valid after the loop is gone.
     pub fn stopping(&self) -> Arc<AtomicBool> {
         self.stopping.clone()
     }
 
-    /// Whether a connection of this process that is not ours keeps the file locked.
+    /// Whether a connection of this process that the queue did not open keeps the file locked.
     pub fn is_blocked_by_this_process(&self) -> Result<bool> {
         Ok(self.first().session()?.store.is_blocked_by_this_process())
     }
@@ -200,7 +200,7 @@ impl WorkerLoop {
         self.first().wake_all();
     }
 
-    /// Leaves everything as it is, as a process that dies does: nothing is renewed any more, and nothing given back.
+    /// Leaves everything as a dying process would: nothing is renewed any more, and nothing is released.
     pub fn abandon(&self) {
         if self.is_inherited() {
             return;
@@ -212,7 +212,7 @@ impl WorkerLoop {
         state.slots.iter_mut().for_each(|hand| hand.items.clear());
     }
 
-    /// Releases what is still held: items uncounted, and the lease. Returns how many items were released.
+    /// Releases the remaining items uncounted, and the worker lease. Returns how many items were released.
     pub fn close(&self) -> Result<usize> {
         if self.is_inherited() {
             return Ok(0);
@@ -236,13 +236,13 @@ impl WorkerLoop {
                     released += count;
                 }
                 Err(error) => {
-                    // What could not be released is kept, so that closing can be tried again.
+                    // Items that could not be released are kept, so that closing can be tried again.
                     self.state.lock().slots[slot].items.extend(open);
                     failure = Some(error);
                 }
             }
         }
-        // Not renewed any more, whatever comes of the rest.
+        // Renewal of the lease stops here, even if the release fails.
         let lease = self.state.lock().lease.take();
         if lease.is_some()
             && let Err(error) = self.first().release_worker_lease()

@@ -1,4 +1,4 @@
-//! One step of a slot: record what ended, claim the next, in one transaction.
+//! One step of a slot: records what ended and claims the next item, in one transaction.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,11 +13,11 @@ use crate::rules::lease;
 use crate::rules::outcome::{Ending, Settled};
 use crate::store::View;
 
-/// What a slot may do.
+/// What a slot may do in this step.
 struct Turn {
-    /// How many items it may take.
+    /// How many items the slot may claim.
     most: u64,
-    /// All others are idle.
+    /// Whether all other slots are idle.
     is_last: bool,
 }
 
@@ -25,12 +25,12 @@ struct Turn {
 enum Found {
     Items(usize, Taken),
     Nothing,
-    /// Nothing is left, and the lease was given back.
+    /// Nothing is left and the lease is released, or the lease was lost.
     End,
 }
 
 impl WorkerLoop {
-    /// Records how the items in a slot's hand ended, and claims the next.
+    /// Records how the slot's items ended, and claims the next ones.
     pub fn step(&self, slot: usize, endings: Vec<Ending>) -> Result<Step> {
         if self.is_inherited() {
             return Err(Error::Forked("a drain", "end the child with os._exit, or start a drain of its own"));
@@ -53,7 +53,8 @@ impl WorkerLoop {
                 return Ok(Step { settled, next: Next::Over });
             }
             let is_closing = is_last && !self.plan.stays;
-            // Where a lease is to be given back, "nothing is left" must be found by the transaction that does.
+            // A loop with a worker lease must find that nothing is left in the same transaction that releases the
+            // lease.
             let looks = finishing.1.is_empty() && !(is_closing && self.plan.exclusive);
             let found = if looks && !self.is_worth_claiming().inspect_err(|_| self.unreserve(may_take))? {
                 let is_over = is_closing && self.is_nothing_left(slot).inspect_err(|_| self.unreserve(may_take))?;
@@ -84,7 +85,8 @@ impl WorkerLoop {
                 }
                 Found::Items(..) | Found::Nothing => {
                     self.unreserve(may_take);
-                    // Two slots may have gone idle at the same moment, each believing in the other.
+                    // Two slots may go idle at the same moment, each seeing the other as active. The last one then
+                    // checks again.
                     if self.rest(slot) && !self.plan.stays && !is_last {
                         continue;
                     }
@@ -94,7 +96,7 @@ impl WorkerLoop {
         }
     }
 
-    /// Before a claim.
+    /// Reserves one item for the slot before a claim.
     fn prepare(&self, slot: usize) -> Turn {
         let mut state = self.state.lock();
         state.slots[slot].idle = false;
@@ -107,7 +109,7 @@ impl WorkerLoop {
         Turn { most, is_last }
     }
 
-    /// Whether no slot but this one is at work or about to look.
+    /// Whether every other slot is idle.
     fn is_last(&self, slot: usize) -> bool {
         let state = self.state.lock();
         state.slots.iter().enumerate().all(|(other, hand)| other == slot || hand.idle)
@@ -119,7 +121,7 @@ impl WorkerLoop {
         }
     }
 
-    /// One transaction: what ended is recorded, the next is claimed, or the lease given back.
+    /// Records what ended and claims the next items, or releases the lease, in one transaction.
     #[allow(clippy::type_complexity)]
     fn record_and_take(
         &self,
@@ -132,7 +134,7 @@ impl WorkerLoop {
         let may_take = most > 0;
         let queue = &self.queues[*number];
         let hold = self.state.lock().lease.as_ref().map(|(hold, _)| hold.clone());
-        // Whatever queue the next item comes from, the file knows that this process may hold it.
+        // The next item may come from any queue. Each one must record this process's liveness before the claim.
         let mut liveness = None;
         if may_take {
             for queue in &self.queues {
@@ -142,7 +144,8 @@ impl WorkerLoop {
         let verb = Verb::Step { finishes: !endings.is_empty(), claims: may_take };
         queue.run(verb, |tx| {
             let outcome = self.record(tx, queue, endings)?;
-            // It may have waited long for its turn to write: what was given back meanwhile is not for a loop that stops.
+            // The transaction may have waited long for the write lock. A loop that was stopped meanwhile must not
+            // claim.
             if !may_take || self.stopping.load(Ordering::SeqCst) {
                 return Ok((Found::Nothing, outcome));
             }
@@ -171,7 +174,7 @@ impl WorkerLoop {
             if let Some((number, taken)) = unfinished {
                 return Ok((Found::Items(number, taken), outcome));
             }
-            // A slot that has woken meanwhile works under this lease.
+            // A slot that has woken meanwhile works under this lease, so it is not released.
             if !is_closing || !self.is_last(slot) || self.is_something_due_soon(tx.view())? {
                 return Ok((Found::Nothing, outcome));
             }
@@ -186,7 +189,8 @@ impl WorkerLoop {
         if !endings.is_empty() {
             queue.refresh_settings_if_readable(tx)?;
         }
-        // The last of a batch first: one that fails gives the later ones back, and these have endings of their own.
+        // A batch is recorded last item first. An item that fails releases the later ones, which have their own
+        // endings.
         let mut outcome = Vec::with_capacity(endings.len());
         for (held, ending) in endings.iter().rev() {
             // The handler may have recorded the end itself.
@@ -235,7 +239,7 @@ impl WorkerLoop {
         Ok(false)
     }
 
-    /// After the commit: the slot's hand is empty, unless it was emptied meanwhile by `close`.
+    /// Called after the commit: empties the slot, which `close` may already have done.
     fn note(
         &self,
         slot: usize,
@@ -258,7 +262,7 @@ impl WorkerLoop {
         for held in items {
             match self.queues[queue].keep_alive(&held, self.plan.max_runtime) {
                 Ok(beat) => hand.items.push((Arc::new(held), beat)),
-                // Its lease was over before it began; whoever has it now will handle it.
+                // The lease expired before handling began; its new holder will handle the item.
                 Err(Error::Stale { .. }) => {}
                 Err(error) => {
                     self.unreserve(true);
@@ -272,7 +276,7 @@ impl WorkerLoop {
         let mut state = self.state.lock();
         state.taken = state.taken - 1 + items.len() as u64;
         if state.over {
-            // Closed while the claim was under way: no handler is to get it.
+            // The loop was closed during the claim, so no handler may start.
             drop(state);
             if !items.is_empty() {
                 self.queues[queue].release_many(&items.iter().map(|held| &**held).collect::<Vec<_>>())?;
@@ -280,12 +284,12 @@ impl WorkerLoop {
             return Ok(Vec::new());
         }
         state.slots[slot] = hand;
-        // There may be more: one that is idle looks, and wakes the next if it finds something.
+        // There may be more items: wake one idle slot, which wakes the next if it finds something.
         self.changed.notify_one();
         Ok(items)
     }
 
-    /// A slot that found nothing. Says whether all are idle now.
+    /// Marks a slot as idle. Returns whether all slots are idle now.
     fn rest(&self, slot: usize) -> bool {
         let mut state = self.state.lock();
         state.slots[slot].idle = true;

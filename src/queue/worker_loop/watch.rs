@@ -1,4 +1,4 @@
-//! What idle slots do: one watches the database, the others sleep behind it.
+//! Idle slots: one watches the file, the others sleep until it wakes them.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use crate::store::Kept;
 use crate::sync::wait;
 
 impl WorkerLoop {
-    /// Nobody takes anything any more, so there is nothing to wait for.
+    /// Whether no slot will claim any more, so that there is nothing to wait for.
     fn is_done(&self, state: &State) -> bool {
         state.stopped || state.over || self.plan.limit.is_some_and(|limit| state.taken >= limit)
     }
 
-    /// One slice of a wait. Says whether it is worth stepping again.
+    /// Waits for one slice. Returns whether another step is worthwhile.
     pub fn wait(&self, slot: usize, limit: Duration) -> Result<bool> {
         if self.is_inherited() {
             return Ok(true);
@@ -32,7 +32,7 @@ impl WorkerLoop {
                 let looks = self.watch(left);
                 self.state.lock().watching = None;
                 if !matches!(looks, Ok(false)) {
-                    // While this slot does something else, another one watches.
+                    // While this slot takes its step, another one watches.
                     self.changed.notify_one();
                 }
                 return looks;
@@ -44,7 +44,7 @@ impl WorkerLoop {
         }
     }
 
-    /// Watches the file for a while, after a look of its own: what came before the watch began is seen too.
+    /// Watches the file for a while. It looks once at the start, to see changes made before the watch began.
     fn watch(&self, limit: Duration) -> Result<bool> {
         let mut watch = self.watch.lock();
         let waiting = match &mut *watch {
@@ -80,8 +80,8 @@ impl WorkerLoop {
         }
     }
 
-    /// Does for all queues what is done about once a minute; somebody else watches meanwhile. Returns one of the items that
-    /// only foreign keys have kept.
+    /// Runs the periodic cleanup of all queues while another slot watches. Returns one of the items that only a foreign
+    /// key keeps.
     pub fn tend(&self) -> Result<Option<Kept>> {
         self.changed.notify_one();
         self.queues.iter().try_fold(None, |kept: Option<Kept>, queue| {
