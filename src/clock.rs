@@ -1,4 +1,5 @@
-//! The clock, replaceable. What is written carries a reading taken inside its write transaction, handed down as a value.
+//! The clock, which tests can replace. Every write uses a time read inside its own transaction and passed down as a
+//! value.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,7 +9,7 @@ use crate::model::{LATEST_MS, Now};
 
 const REAL: i64 = i64::MIN;
 
-/// A source of time. Clones share their setting.
+/// A source of time. Clones share one setting.
 #[derive(Clone, Debug)]
 pub struct Clock(Arc<AtomicI64>);
 
@@ -18,7 +19,7 @@ impl Clock {
         Self(Arc::new(AtomicI64::new(REAL)))
     }
 
-    /// Whether both are one clock.
+    /// Whether both are the same clock.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -36,7 +37,7 @@ impl Clock {
     }
 }
 
-/// A clock before 1970 reads as 1970: leases are compared with each other, not with history.
+/// A clock before 1970 reads as 1970: leases are only compared with each other.
 fn wall_ms() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

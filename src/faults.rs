@@ -1,5 +1,5 @@
-//! Failures on request, so that tests can see what a program does when its store fails. Nothing is armed in ordinary use,
-//! and then the only cost is to see that.
+//! Fault injection, so that tests can see what a program does when its store fails. Normally nothing is armed; the
+//! check is one atomic load.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use crate::sync::Mutex;
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Others hold the write lock.
+    /// Another writer holds the write lock.
     Busy,
     DiskFull,
     /// The process ends before the verb has committed.
@@ -19,21 +19,21 @@ pub enum Fault {
     CrashAfter,
 }
 
-/// Where it goes wrong.
+/// Which verb fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Enqueue,
     Claim,
-    /// Whatever ends a claim.
+    /// Any verb that ends a claim.
     Finish,
 }
 
 struct Armed {
     number: u64,
     fault: Fault,
-    /// `None`: at any of them.
+    /// `None`: any verb.
     verb: Option<Verb>,
-    /// How often it goes off; `None`: until it is disarmed.
+    /// How many more times the fault occurs; `None`: until it is disarmed.
     left: Option<u64>,
 }
 
@@ -46,23 +46,23 @@ struct Faults {
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static FAULTS: Mutex<Faults> = Mutex::new(Faults { armed: Vec::new(), last: 0 });
 
-/// Arms a fault in this process; the number disarms it.
+/// Arms a fault in this process; returns the number that disarms it.
 pub fn arm(fault: Fault, verb: Option<Verb>, times: Option<u64>) -> u64 {
     with(|faults| faults.arm(fault, verb, times))
 }
 
-/// Says whether it was armed still.
+/// Returns whether the fault was still armed.
 pub fn disarm(number: u64) -> bool {
     with(|faults| faults.disarm(number))
 }
 
-/// Asked before a transaction begins.
+/// Called before a transaction begins.
 #[inline]
 pub(crate) fn before(verbs: &[Verb]) -> Result<()> {
     if COUNT.load(Ordering::Relaxed) == 0 { Ok(()) } else { with(|faults| faults.before(verbs)) }
 }
 
-/// Asked once a change is committed.
+/// Called after a change is committed.
 #[inline]
 pub(crate) fn after(events: &[Event]) -> Result<()> {
     if COUNT.load(Ordering::Relaxed) == 0 {
@@ -109,7 +109,7 @@ impl Faults {
         self.go_off(verbs, |fault| fault == Fault::CrashAfter)
     }
 
-    /// The first that was armed for this goes off.
+    /// Triggers the first fault that is armed for these verbs.
     fn go_off(&mut self, verbs: &[Verb], is_meant: impl Fn(Fault) -> bool) -> Result<()> {
         let is_here = |armed: &Armed| match armed.verb {
             Some(verb) => verbs.contains(&verb),

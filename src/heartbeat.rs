@@ -1,4 +1,4 @@
-//! The native thread that keeps claims and the worker lease alive. It never touches Python.
+//! The native thread that renews claims, worker leases and named locks. It never touches Python.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Weak};
@@ -11,31 +11,31 @@ use crate::process::{Background, BackgroundThread, Started};
 use crate::store::{Renewal, Store, Wait};
 use crate::sync::{Mutex, wait};
 
-/// A lease is renewed this many times before it would run out.
+/// How many renewals fit into one lease.
 pub const BEATS_PER_LEASE: u32 = 3;
 
-/// What is renewed by beats is granted longer than its lease by one part in so many: a beat.
+/// A renewed lease is granted longer by this fraction of its length: one renewal interval.
 pub const GRACE: i64 = BEATS_PER_LEASE as i64;
 
-/// How long one database may keep the beats of others waiting.
+/// How long busy databases may delay the renewals of the others.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// A beat that failed is tried again after this time at the latest.
+/// A failed renewal is tried again after at most this time.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// A beat that was asked for comes after this time.
+/// A requested renewal comes after this time.
 const SOON: Duration = Duration::from_millis(50);
 
-/// What to renew, made when it is due.
+/// Builds the renewal when it is due.
 type MakeRenewal = Box<dyn Fn(Now) -> Renewal + Send + Sync>;
 
-/// Keeps something alive until it is dropped.
+/// Renews a claim or lease until it is dropped.
 pub struct Heartbeat {
     entry: Arc<Entry>,
     heart: Arc<Started<Heartbeats>>,
 }
 
-/// Asks for a beat before its time.
+/// Requests a renewal before it is due.
 #[derive(Clone)]
 pub struct Nudge {
     entry: Weak<Entry>,
@@ -48,7 +48,7 @@ struct Entry {
     renewal: MakeRenewal,
     every: Duration,
     next: Mutex<Instant>,
-    /// From then on it is not renewed any more: whoever works so long is taken for hung.
+    /// After this time the claim is no longer renewed: its handler is assumed to hang.
     until: Option<Instant>,
     lost: Arc<AtomicBool>,
 }
@@ -62,15 +62,15 @@ struct Heartbeats {
 #[derive(Default)]
 struct State {
     entries: Vec<Arc<Entry>>,
-    /// When the thread will look by itself; a beat that is due later need not wake it.
+    /// When the thread wakes next; a renewal due later need not wake it.
     looks_at: Option<Instant>,
 }
 
 static HEART: BackgroundThread<Heartbeats> = BackgroundThread::new();
 
 impl Heartbeat {
-    /// Starts renewing well before `lease_ms`, of which `spent` is over already, have passed, for at most `longest`. `lost`
-    /// is set when it is no longer ours.
+    /// Starts renewing before `lease_ms` has passed, of which `spent` is already over, for at most `longest`. Sets
+    /// `lost` when the lease is no longer ours.
     pub fn start(
         store: Arc<dyn Store>,
         clock: Clock,
@@ -101,7 +101,7 @@ impl Heartbeat {
 }
 
 impl Nudge {
-    /// Lets the beat come soon, if there still is one.
+    /// Schedules the renewal soon, if the heartbeat still exists.
     pub fn soon(&self) {
         let (Some(heart), Some(entry)) = (self.heart.here(), self.entry.upgrade()) else { return };
         let state = heart.state.lock();
@@ -148,7 +148,7 @@ impl Background for Heartbeats {
 }
 
 impl Entry {
-    /// What falls due a little later is renewed in the same write.
+    /// Renewals that are due a little later share the same write.
     fn is_nearly_due(&self) -> bool {
         *self.next.lock() <= Instant::now() + self.every / 4
     }
@@ -158,7 +158,8 @@ impl Entry {
     }
 }
 
-/// One short write per database. Where the file is free it comes first; the others share the patience, however many.
+/// Makes one short write per database. Databases that are free come first; the others share `PATIENCE`, however many
+/// they are.
 fn renew_all(mut due: Vec<Arc<Entry>>) {
     let mut by_database = Vec::new();
     while let Some(first) = due.first().cloned() {
@@ -171,18 +172,18 @@ fn renew_all(mut due: Vec<Arc<Entry>>) {
     let patience = PATIENCE / u32::try_from(by_database.len().max(1)).unwrap_or(u32::MAX);
     for together in by_database {
         if !renew(&together, patience) {
-            // Busy or out of space: the lease is not over yet, try again soon.
+            // The file is busy or the disk is full, but the lease has not expired: try again soon.
             together.iter().for_each(|entry| entry.beat_in((entry.every / 4).min(LONGEST_PAUSE)));
         }
     }
 }
 
-/// Renews what one database holds. Says whether it could.
+/// Renews the leases of one database. Returns whether it could.
 fn renew(together: &[Arc<Entry>], patience: Duration) -> bool {
     let Some(first) = together.first() else { return true };
     let renewals = together.iter().map(|entry| (entry.renewal)(entry.clock.now())).collect::<Vec<_>>();
     let renewed = first.store.renew(&first.clock, Wait::up_to(patience), &renewals);
-    // Those who would reclaim what could not be renewed in time see that it is about to be.
+    // Other processes see that a renewal is waiting, and do not reclaim these claims yet.
     first.store.show_renewal_wait(renewed.is_err());
     let Ok(held) = renewed else { return false };
     for (entry, is_held) in together.iter().zip(held) {

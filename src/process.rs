@@ -1,4 +1,4 @@
-//! Facts about this process: how many forks lie behind it, and its background threads.
+//! Facts about this process: its fork generation, its host name and its background threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,13 +10,13 @@ use crate::error::{Error, Result};
 
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// How many forks lie between this process and the one that loaded the module. What belongs to an older generation is the
-/// parent's: it is neither used nor freed.
+/// The number of forks between this process and the one that loaded the module. Objects of an older generation belong
+/// to the parent: they are neither used nor freed.
 pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Called in the child, by the handler of the fork.
+/// Called in the child, by the fork handler.
 #[cfg(unix)]
 pub fn begin_generation() {
     GENERATION.fetch_add(1, Ordering::SeqCst);
@@ -30,16 +30,16 @@ pub fn hostname() -> &'static str {
     })
 }
 
-/// What one background thread of the process works on.
+/// The state and work of one background thread.
 pub trait Background: Default + Send + Sync + 'static {
     const THREAD_NAME: &'static str;
 
-    /// The thread's whole life.
+    /// The thread's main function.
     fn run(&self);
 }
 
-/// One background thread per process, started when it is first asked for. A forked child starts its own, because its
-/// parent's does not run in it.
+/// One background thread per process, started when first needed. A forked child starts its own, because threads do not
+/// survive a fork.
 pub struct BackgroundThread<T>(ArcSwapOption<Started<T>>);
 
 pub struct Started<T> {
@@ -48,7 +48,7 @@ pub struct Started<T> {
 }
 
 impl<T> Started<T> {
-    /// `None` in a forked child: the parent's thread may have held a lock in it at the moment of the fork.
+    /// Returns `None` in a forked child: the parent's thread may have held a lock in the state during the fork.
     pub fn here(&self) -> Option<&T> {
         (self.generation == generation()).then_some(&self.state)
     }
@@ -59,7 +59,7 @@ impl<T: Background> BackgroundThread<T> {
         Self(ArcSwapOption::const_empty())
     }
 
-    /// The thread of this process, started if it does not run yet, and what it works on.
+    /// Returns the state of this process's thread, and starts the thread if it does not run yet.
     pub fn get(&self) -> Result<Arc<Started<T>>> {
         loop {
             let known = self.0.load_full();
@@ -71,7 +71,7 @@ impl<T: Background> BackgroundThread<T> {
             if before.as_ref().map(Arc::as_ptr) != known.as_ref().map(Arc::as_ptr) {
                 continue; // another thread was first
             }
-            // The parent's is left as it is: nothing in it may be locked or freed here.
+            // The parent's state is left alone: nothing in it may be locked or freed here.
             std::mem::forget(known);
             let running = fresh.clone();
             let thread = std::thread::Builder::new().name(T::THREAD_NAME.into());

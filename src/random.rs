@@ -1,11 +1,12 @@
-//! Random numbers from the operating system: tokens, and throws for rules that spread times.
+//! Random numbers from the operating system: tokens, and the jitter of retry delays.
 
 use std::cell::RefCell;
 
 use crate::error::{Error, Result};
 use crate::process;
 
-/// A number that no other process has drawn. The system is asked for many at once; a forked child asks anew.
+/// Returns a number that no other process has drawn. Many are requested from the system at once; a forked child
+/// requests its own.
 pub fn number() -> Result<u64> {
     thread_local! {
         static DRAWN: RefCell<(u64, Vec<u64>)> = const { RefCell::new((0, Vec::new())) };
@@ -24,12 +25,12 @@ pub fn number() -> Result<u64> {
     })
 }
 
-/// A claim's token: never negative, so that it reads as a plain number in every tool.
+/// Returns a claim's token. It is never negative, so that every tool shows it as a plain number.
 pub fn token() -> Result<i64> {
     Ok((number()? >> 1) as i64)
 }
 
-/// A throw in 0..1 for the back-off's jitter.
+/// Returns a random number in 0..1 for the back-off's jitter.
 pub fn dice() -> Result<f64> {
     Ok((number()? >> 11) as f64 / (1u64 << 53) as f64)
 }

@@ -1,7 +1,7 @@
-//! Locks that no panic poisons and no fork can break: they keep no state outside themselves.
+//! Locks that are not poisoned by a panic and survive a fork, because they keep no state outside themselves.
 //!
-//! `parking_lot` keeps its waiting threads in one table of the process; a fork while another thread is parking leaves a
-//! locked bucket in the child, and the child hangs. The standard library's locks have nothing of the kind.
+//! `parking_lot` keeps its waiting threads in one table per process. A fork while another thread is parking leaves a
+//! locked bucket in the child, and the child hangs. The standard library's locks have no such table.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Condvar, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// Waits on a condition for at most `limit`; without one, until it is notified.
+/// Waits on a condition for at most `limit`; without a limit, until it is notified.
 pub fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>, limit: Option<Duration>) -> MutexGuard<'a, T> {
     match limit {
         None => condition.wait(guard).unwrap_or_else(PoisonError::into_inner),
@@ -28,7 +28,7 @@ pub fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>, limit: Option<
     }
 }
 
-/// One thing that one thread at a time may take away, use and put back.
+/// A value that one thread at a time may take, use and put back.
 pub struct Seat<T> {
     state: Mutex<Sitting<T>>,
     freed: Condvar,
@@ -44,12 +44,12 @@ impl<T> Seat<T> {
         Self { state: Mutex::new(Sitting { value: Some(value), waiting: 0 }), freed: Condvar::new() }
     }
 
-    /// Takes the thing; `None` if others kept it longer than `limit`.
+    /// Takes the value; `None` if other threads kept it longer than `limit`.
     pub fn take(&self, limit: Duration) -> Option<Taken<'_, T>> {
         self.take_unless(limit, || false)
     }
 
-    /// Takes the thing; `None` if others kept it longer than `limit`, or have done by then what it was wanted for.
+    /// Takes the value; `None` if other threads kept it longer than `limit`, or `is_done` became true meanwhile.
     pub fn take_unless(&self, limit: Duration, is_done: impl Fn() -> bool) -> Option<Taken<'_, T>> {
         let mut state = self.state.lock();
         if is_done() {
@@ -82,7 +82,7 @@ pub struct Taken<'a, T> {
 }
 
 impl<T> Taken<'_, T> {
-    /// Others who wait for it have been served: all are told when it is put back.
+    /// The work of waiting threads has been done for them: all are notified when the value is put back.
     pub fn note_served(&mut self) {
         self.served = true;
     }

@@ -1,5 +1,5 @@
-//! What a sleeper sleeps on: a bell of this process, and events of the log's file. No thread, and no descriptor of the
-//! database or its log: inotify watches a path without opening it.
+//! How one thread sleeps on Linux: until another thread of the process wakes it, or the WAL file changes. It needs no
+//! helper thread and opens neither database nor WAL: inotify watches a path without opening it.
 
 use std::ffi::{CString, c_int};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -11,21 +11,21 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
 
-/// Without file events the file is looked at this often.
+/// How often the file is checked if there are no file events.
 const WITHOUT_EVENTS: Duration = Duration::from_millis(20);
 
-/// What one sleeper is woken by.
+/// Wakes one sleeping thread.
 pub struct Alarm {
     bell: OwnedFd,
-    /// The sleeper has not heard it yet: ringing again would cost a call of the system for nothing.
+    /// The thread has not woken yet. Waking it again would be a needless system call.
     is_rung: AtomicBool,
 }
 
-/// What the log's file tells of other processes. Where the system refuses to tell (the number of its instances and
-/// watches is limited), sleeps are short instead.
+/// File events of the WAL, which show commits of other processes. If the system refuses them (inotify instances and
+/// watches are limited), sleeps are short instead.
 pub struct Events {
     inotify: Option<OwnedFd>,
-    /// What commits are written to; `None` in memory.
+    /// The WAL file; `None` in memory.
     log: Option<PathBuf>,
     is_watched: Mutex<bool>,
 }
@@ -33,9 +33,9 @@ pub struct Events {
 /// Why a sleep ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Woken {
-    /// Somebody wrote to the file, or may have.
+    /// A process wrote to the file, or may have.
     pub touched: bool,
-    /// Nobody would have told.
+    /// File events are not available, so a write may have gone unnoticed.
     pub is_blind: bool,
     /// A signal came.
     pub interrupted: bool,
@@ -43,7 +43,7 @@ pub struct Woken {
 
 impl Alarm {
     pub fn new() -> Result<Self> {
-        // SAFETY: makes a descriptor that nobody else knows.
+        // SAFETY: creates a descriptor that nothing else uses.
         let bell = owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) }).ok_or_else(|| {
             Error::Storage(format!("the system refused an eventfd: {}", std::io::Error::last_os_error()))
         })?;
@@ -55,12 +55,13 @@ impl Alarm {
             return;
         }
         let one = 1u64.to_ne_bytes();
-        // SAFETY: writes eight bytes of ours. It can only fail when the count is full, and then the bell rings already.
+        // SAFETY: writes eight bytes from our buffer. It fails only if the counter is full, and then the thread wakes
+        // anyway.
         unsafe { libc::write(self.bell.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     }
 
-    /// Sleeps until rung, or `limit`. Who keeps watch is woken by file events too, unless the sleep is one of the short
-    /// ones that follow them.
+    /// Sleeps until woken, at most for `limit`. File events also wake a thread that watches, unless `in_haste`: those
+    /// short sleeps follow an event.
     pub fn sleep(&self, limit: Duration, watch: Option<&Events>, in_haste: bool) -> Woken {
         let before = watch.filter(|_| !in_haste).map_or(Watching::Well, Events::watch);
         if before == Watching::Anew {
@@ -78,7 +79,8 @@ impl Alarm {
         let interrupted = code < 0;
         if code > 0 && waits[0].revents != 0 {
             drain(&self.bell);
-            // In this order: who rings before it does not write, but is seen by the look that follows.
+            // Cleared after draining. A thread that rings in between writes nothing, but the look that follows sees its
+            // change.
             self.is_rung.store(false, Ordering::SeqCst);
         }
         Woken { touched: watch.is_some_and(Events::were_any), is_blind, interrupted }
@@ -94,17 +96,17 @@ enum Watching {
 
 impl Events {
     pub fn new(log: Option<PathBuf>) -> Self {
-        // SAFETY: as above.
+        // SAFETY: creates a descriptor that nothing else uses.
         let make = || owned(unsafe { libc::inotify_init1(libc::IN_CLOEXEC | libc::IN_NONBLOCK) });
         Self { inotify: log.as_ref().and_then(|_| make()), log, is_watched: Mutex::new(false) }
     }
 
-    /// Forgets what was written before.
+    /// Discards events of earlier writes.
     pub fn reset(&self) {
         self.were_any();
     }
 
-    /// Watches the log if it does not yet.
+    /// Watches the WAL file, unless it is already watched.
     fn watch(&self) -> Watching {
         let Some(log) = &self.log else { return Watching::Well };
         let Some(inotify) = &self.inotify else { return Watching::Blindly };
@@ -119,13 +121,14 @@ impl Events {
         if *is_watched { Watching::Anew } else { Watching::Blindly }
     }
 
-    /// Takes the events that have come in. A log that was removed is watched anew when there is one again.
+    /// Reads all pending events; returns whether there were any. A WAL file that was removed is watched again once it
+    /// exists.
     fn were_any(&self) -> bool {
         let Some(inotify) = &self.inotify else { return false };
         let mut buffer = [0u8; 1024];
         let mut any = false;
         loop {
-            // SAFETY: reads into a buffer of ours.
+            // SAFETY: reads into our buffer.
             let read = unsafe { libc::read(inotify.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
             let Ok(read @ 1..) = usize::try_from(read) else { return any };
             any = true;
@@ -144,11 +147,11 @@ impl Events {
 
 fn drain(bell: &OwnedFd) {
     let mut count = [0u8; 8];
-    // SAFETY: reads eight bytes into a buffer of ours; nothing to read is fine too.
+    // SAFETY: reads eight bytes into our buffer; it is harmless if there is nothing to read.
     unsafe { libc::read(bell.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
 }
 
 fn owned(fd: c_int) -> Option<OwnedFd> {
-    // SAFETY: just made, and known to nobody else.
+    // SAFETY: the descriptor was just created, and nothing else uses it.
     (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
 }

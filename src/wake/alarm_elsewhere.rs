@@ -1,4 +1,5 @@
-//! What one sleeper sleeps on where there is no inotify: a bell of this process, and a look at the file every 20 ms. Untested.
+//! How one thread sleeps without inotify: until another thread wakes it, or until the next check, every 20 ms.
+//! Untested.
 
 use std::path::PathBuf;
 use std::sync::Condvar;
@@ -9,14 +10,14 @@ use crate::sync::{Mutex, wait};
 
 const WITHOUT_EVENTS: Duration = Duration::from_millis(20);
 
-/// What one sleeper is woken by.
+/// Wakes one sleeping thread.
 #[derive(Default)]
 pub struct Alarm {
     is_rung: Mutex<bool>,
     bell: Condvar,
 }
 
-/// What stands for news of other processes: short sleeps of who keeps watch.
+/// Replaces file events: the thread that watches sleeps only briefly.
 pub struct Events {
     is_in_memory: bool,
 }
@@ -32,9 +33,9 @@ impl Events {
 /// Why a sleep ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Woken {
-    /// Somebody wrote to the file, or may have.
+    /// A process wrote to the file, or may have.
     pub touched: bool,
-    /// Nobody would have told.
+    /// File events are not available, so a write may have gone unnoticed.
     pub is_blind: bool,
     /// A signal came.
     pub interrupted: bool,

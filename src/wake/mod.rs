@@ -1,10 +1,11 @@
-//! Waiting for work: a bell for commits of this process, file events for those of others, and when to look again.
+//! Waiting for commits: notifications within this process, file events for other processes, and when to look again.
 //!
-//! A bell or an event is a hint; what a look at the file finds is the truth. So nobody sleeps longer than [`POLL`] without
-//! looking, and a hint costs at most a look too many.
+//! A notification or an event is only a hint; the file decides. So no thread sleeps longer than [`POLL`] without
+//! looking, and a false hint costs at most one needless look.
 //!
-//! Of all who sleep over one file, one keeps watch over it and rings the others: a thousand waits cost one connection and
-//! one watch. Waits in asyncio do not even sleep: one sleeper, the watcher, is told which of the awaited items have ended.
+//! Of all threads that sleep on one file, one watches it and wakes the others. So a thousand waits need one connection
+//! and one watch. Waits in asyncio use no thread each: one thread, the watcher, learns which of the awaited items have
+//! ended.
 
 #[cfg_attr(not(target_os = "linux"), path = "alarm_elsewhere.rs")]
 mod alarm;
@@ -22,7 +23,8 @@ use alarm::{Alarm, Events, Woken};
 /// The longest time without a look: a hint may have been missed, or a worker killed.
 const POLL: Duration = Duration::from_millis(500);
 
-/// A file event comes before its commit can be seen, by the time of a sync, so we look again after growing pauses.
+/// A file event comes before its commit is visible, by the duration of a sync. So the thread looks again after growing
+/// pauses.
 const PAUSES: [Duration; 9] = [
     Duration::from_micros(100),
     Duration::from_micros(200),
@@ -34,51 +36,51 @@ const PAUSES: [Duration; 9] = [
     Duration::from_micros(12_800),
     Duration::from_micros(25_600),
 ];
-/// From here on a pause is long enough to be ended by the next event.
+/// From this index on, a pause is long enough that the next event may end it.
 const LONG: usize = 4;
-/// While others go on writing, the pauses do not begin anew more often than this.
+/// While other processes keep writing, the pauses start again at most this often.
 const STEADY: Duration = Duration::from_millis(2);
 
-/// While others go on writing and nothing of it is for us, the looks are this far apart.
+/// The time between looks while other processes keep writing and no change concerns this process.
 const REST: Duration = Duration::from_millis(24);
-/// After so many changes that were not for us.
+/// How many changes in a row must not concern this process before `REST` applies.
 const FRUITLESS: u32 = 8;
-/// A change that comes so long after the one before is the first of its kind again.
+/// A change that comes this long after the last one starts a new series.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// Rung after each commit of this process that a sleeper may be waiting for.
+/// Wakes sleeping threads after each commit of this process that may concern them.
 #[derive(Default)]
 pub struct Bell {
     state: Mutex<State>,
-    /// Held while a waiter begins: nobody has a first look before the watch has its first version.
+    /// Held while a waiter begins. No waiter looks before the watch has recorded its first version of the file.
     beginning: Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
     count: u64,
-    /// Those who wait for something to claim; a watcher is one of them.
+    /// Threads that wait for something to claim, including a watcher.
     work: Vec<Arc<Sleeper>>,
-    /// Those who wait for the end of an item, by its id.
+    /// Threads that wait for the end of an item, by its id.
     endings: HashMap<i64, Vec<Arc<Sleeper>>>,
     asleep: Vec<Arc<Sleeper>>,
-    /// Where it is while nobody who sleeps has it in hand.
+    /// The watch, while no sleeping thread uses it.
     watch: Option<Watch>,
     is_watched: bool,
-    /// Of the watch before: the system takes up to 20 ms to close it.
+    /// The events of the last watch, kept for reuse: the system takes up to 20 ms to close them.
     spare: Option<Events>,
-    /// How many changes came one soon after the other without anything for a sleeper.
+    /// How many changes came in quick succession without concerning a sleeping thread.
     fruitless: u32,
 }
 
-/// What is rung for one waiter.
+/// The sleeping thread of one waiter.
 struct Sleeper {
     alarm: Alarm,
-    /// Kept for a watcher, who asks what it was rung for.
+    /// Only for a watcher, which asks why it was woken.
     news: Option<Mutex<News>>,
 }
 
-/// What a watcher was rung for.
+/// Why a watcher was woken.
 #[derive(Debug, Default)]
 pub struct News {
     /// Awaited items that have ended.
@@ -87,26 +89,26 @@ pub struct News {
     pub work: bool,
     /// Anything may have changed.
     pub all: bool,
-    /// The watcher has something else to do.
+    /// The watcher was called to do something else.
     is_called: bool,
-    /// Whose ends it is rung for.
+    /// The items whose ends wake the watcher.
     awaited: HashSet<i64>,
 }
 
 impl Bell {
-    /// Anything may have changed.
+    /// Wakes all threads: anything may have changed.
     pub fn ring(&self) {
         self.state.lock().ring();
     }
 
-    /// Something may be claimable; who waits for an item's end need not know.
+    /// Wakes the threads that wait for work. Those that wait for an item's end sleep on.
     pub fn ring_for_work(&self) {
         let mut state = self.state.lock();
         state.count += 1;
         state.work.iter().for_each(|sleeper| sleeper.ring(|news| news.work = true));
     }
 
-    /// An item has ended; most sleepers need not know.
+    /// Wakes only the threads that wait for the end of this item.
     pub fn ring_for_ending(&self, id: i64) {
         let mut state = self.state.lock();
         let watchers = state.work.iter().filter(|sleeper| sleeper.awaits(id));
@@ -127,7 +129,7 @@ impl State {
         self.everybody().for_each(|sleeper| sleeper.ring(|news| news.all = true));
     }
 
-    /// The same by one of the sleepers, who knows already and is not to be woken from its next sleep.
+    /// Like `ring`, called by a thread that already knows of the change. Its own next sleep is not interrupted.
     fn ring_others(&mut self, own: &Arc<Sleeper>) -> u64 {
         self.count += 1;
         own.note(|news| news.all = true);
@@ -172,25 +174,25 @@ impl Call {
     }
 }
 
-/// What a waiter is kept for.
+/// What a waiter waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaiting {
     Work,
     /// The end of the item with this id.
     Ending(i64),
-    /// Work and the ends of many items, for others.
+    /// Work and the ends of many items, on behalf of other tasks.
     Many,
 }
 
-/// What tells of commits by other processes.
+/// Detects commits of other processes.
 struct Watch {
     events: Events,
     changes: Box<dyn ChangeWatch>,
-    /// How many pauses have passed since a file event, and when they began.
+    /// How many pauses have passed since a file event; `hurried_at` is when they began.
     pauses: Option<usize>,
     hurried_at: Option<Instant>,
     changed_at: Option<Instant>,
-    /// There were file events in a rest: the look that follows it asks the file itself, not first for its version.
+    /// There were file events during a rest. The next look then assumes a change, without comparing versions first.
     is_presumed: bool,
 }
 
@@ -203,13 +205,14 @@ impl Watch {
         Ok(Self { events, changes, pauses: None, hurried_at: None, changed_at: None, is_presumed: false })
     }
 
-    /// Notes a change, and returns whether it came soon after the one before.
+    /// Records a change; returns whether it came soon after the last one.
     fn note_change(&mut self) -> bool {
         let before = self.changed_at.replace(Instant::now());
         before.is_some_and(|time| time.elapsed() < QUIET)
     }
 
-    /// What is left of the rest after a change, when many before it were not for us; the look that follows is not left out.
+    /// Returns what is left of the rest after a change, if many changes before it did not concern this process. A look
+    /// always follows the rest.
     fn rest(&mut self, fruitless: u32) -> Option<Duration> {
         let since = self.changed_at.filter(|_| fruitless >= FRUITLESS)?.elapsed();
         let left = REST.checked_sub(since).filter(|left| !left.is_zero())?;
@@ -232,7 +235,7 @@ impl Watch {
         if woken.touched {
             self.hurry();
         } else if woken.is_blind {
-            // The next look, and no haste after it.
+            // One more look, without short pauses after it.
             self.pauses = Some(PAUSES.len() - 1);
         }
     }
@@ -244,12 +247,12 @@ impl Watch {
     }
 }
 
-/// Somebody's wait, from its first look to its last. It must begin before the first look.
+/// One wait, from its first look to its last. It must begin before the first look, so that no change is missed.
 pub struct Waiter {
     store: Arc<dyn Store>,
     sleeper: Arc<Sleeper>,
     awaiting: Awaiting,
-    /// What the bell's count was at the last look.
+    /// The Bell's count at the last look.
     seen: u64,
     looked_at: Instant,
 }
@@ -280,19 +283,19 @@ impl Waiter {
         Ok(waiter)
     }
 
-    /// A forked child has nothing of its parent's: neither the bell nor the watch may be touched there.
+    /// Whether the waiter was created in this process. A forked child must not touch its parent's Bell or watch.
     pub fn is_of_this_process(&self) -> bool {
         self.store.is_of_this_process()
     }
 
-    /// Is rung for the ends of these items too, from now on.
+    /// From now on, the ends of these items wake it too.
     pub fn await_endings(&self, ids: impl IntoIterator<Item = i64>) {
         if let Some(news) = &self.sleeper.news {
             news.lock().awaited.extend(ids);
         }
     }
 
-    /// Is not rung for the ends of these items any more.
+    /// From now on, the ends of these items no longer wake it.
     pub fn forget_endings(&self, ids: impl IntoIterator<Item = i64>) {
         if let Some(news) = &self.sleeper.news {
             let mut news = news.lock();
@@ -302,7 +305,7 @@ impl Waiter {
         }
     }
 
-    /// What it was rung for since it was asked last.
+    /// Returns why it was woken since the last call.
     pub fn take_news(&self) -> News {
         let Some(news) = &self.sleeper.news else { return News::default() };
         let mut news = news.lock();
@@ -310,7 +313,7 @@ impl Waiter {
         std::mem::replace(&mut *news, News { awaited, ..News::default() })
     }
 
-    /// What ends its sleep.
+    /// Returns a handle that ends its sleep.
     pub fn call(&self) -> Call {
         Call(self.sleeper.clone())
     }
@@ -320,8 +323,8 @@ impl Waiter {
         self.state().fruitless = 0;
     }
 
-    /// Sleeps until it is worth looking again, and says so; `false` when `limit` was over or a signal came. `by_itself` is
-    /// when something happens without anybody's commit.
+    /// Sleeps until it is worth looking again, and returns `true`; returns `false` after `limit` or a signal.
+    /// `by_itself` is the time until the next timed event, which needs no commit.
     pub fn sleep(&mut self, by_itself: Option<Duration>, limit: Duration) -> Result<bool> {
         self.state().asleep.push(self.sleeper.clone());
         let mut watch = None;
@@ -334,7 +337,7 @@ impl Waiter {
         if state.watch.is_some()
             && let Some(next) = state.asleep.last()
         {
-            // It wakes, and takes the watch.
+            // The next thread wakes and takes over the watch.
             next.alarm.ring();
         }
         drop(state);
@@ -356,7 +359,7 @@ impl Waiter {
             let (mut count, fruitless) = (state.count, state.fruitless);
             drop(state);
             let rest = in_hand.as_mut().and_then(|watch| watch.rest(fruitless));
-            // The version is noted before the looks that follow, so that nothing falls in between.
+            // The version is recorded before the looks that follow, so that no change in between is missed.
             if let Some(watch) = in_hand
                 && rest.is_none()
                 && watch.pauses.is_some()
@@ -408,7 +411,7 @@ impl Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         if !self.is_of_this_process() {
-            // A child never closes its parent's connection, nor what holds one.
+            // A child never closes its parent's connection, nor anything that holds one.
             std::mem::forget(self.store.clone());
             return;
         }
