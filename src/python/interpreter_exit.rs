@@ -35,7 +35,7 @@ impl Last {
     }
 }
 
-/// Finds `Py_IsFinalizing` by the name it has in this interpreter; it is not part of the stable ABI.
+/// Finds `Py_IsFinalizing` by the name it has in this interpreter; the stable ABI does not have it in every version.
 #[cfg(unix)]
 fn is_finalizing() -> Option<unsafe extern "C" fn() -> c_int> {
     let found = [c"Py_IsFinalizing", c"_Py_IsFinalizing"].into_iter().find_map(|name| {

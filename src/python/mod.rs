@@ -86,7 +86,7 @@ mod _native {
         Ok(py.native(|| crate::store::has_queue(&path))?)
     }
 
-    /// Returns what an exception of a handler means; see `crate::ending`.
+    /// Returns what an exception of a handler means; see `crate::rules::ending`.
     #[pyfunction]
     #[pyo3(signature = (exception, is_cancelled = false, /))]
     fn meaning(exception: &Bound<'_, PyAny>, is_cancelled: bool) -> PyResult<&'static str> {

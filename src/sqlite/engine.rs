@@ -113,8 +113,8 @@ impl Store for Database {
         Database::checkpoint(self)
     }
 
-    /// Other programs poll for the lock, and would rarely find it free in the instant between two transactions. So it is
-    /// left free for half as long as it was held.
+    /// Other programs poll for the lock, and would rarely find it free in the instant between two transactions. So it
+    /// is left free for half as long as it was held.
     fn let_others_write(&self, held: Duration) {
         if self.log_path().is_some() {
             std::thread::sleep((held / 2).min(LONGEST_PAUSE));
