@@ -1,4 +1,4 @@
-//! One error enum. "Nothing there" is not an error; a stale receipt is an answer, not an error.
+//! The one error enum. A missing item is not an error, and neither is a stale receipt: both are results.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// An argument that cannot be used; nothing was read or written.
+    /// An argument is unusable; nothing was read or written.
     #[error("{0}")]
     Invalid(String),
 
@@ -27,8 +27,8 @@ pub enum Error {
     #[error("{0}")]
     SettingsConflict(String),
 
-    /// A signal handler raised while the call waited for other writers, or between two of its steps; the transaction it
-    /// was about to make was not made.
+    /// A signal handler raised while the call waited for other writers, or between two of its steps. The transaction
+    /// that was next did not begin.
     #[error("interrupted")]
     Interrupted,
 
@@ -38,7 +38,7 @@ pub enum Error {
     #[error("this queue is closed; open a new Queue to go on")]
     Closed,
 
-    /// What a forked child cannot take over from its parent.
+    /// A forked child used something that only its parent can use.
     #[error("{0} belongs to the parent process and does not cross a fork; {1}")]
     Forked(&'static str, &'static str),
 
@@ -58,7 +58,7 @@ pub enum Error {
     #[error("{}: the file exists already, and is not written over; choose another name or remove it", .0.display())]
     ExistingFile(PathBuf),
 
-    /// A file that SQLite would read together with a new database.
+    /// There is a file that SQLite would read together with a new database.
     #[error(
         "{}: left by an earlier file of that name, and SQLite would read it as a part of the copy; move it away or choose another name",
         .0.display()
@@ -68,11 +68,11 @@ pub enum Error {
     #[error("{0}")]
     Storage(String),
 
-    /// A trigger of the application ignored a change of ours.
+    /// A trigger of the application ignored one of our changes.
     #[error("{0}")]
     Ignored(String),
 
-    /// Reading or writing failed in the operating system, or went to a log that is no longer the file's.
+    /// The operating system failed to read or write, or the write went to a WAL that no longer belongs to the file.
     #[error("{0}")]
     Io(String),
 
@@ -85,7 +85,7 @@ pub enum Error {
     #[error("{0}")]
     Corrupt(String),
 
-    /// A test lets the process die here; see `faults`.
+    /// A test simulates the death of the process here; see `faults`.
     #[error("{0}")]
     Crash(&'static str),
 
@@ -94,7 +94,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Tells a storage error in other words.
+    /// Rewords a storage error.
     pub fn retold(self, tell: impl FnOnce(String) -> String) -> Self {
         match self {
             Error::Busy(text) => Error::Busy(tell(text)),
@@ -109,7 +109,7 @@ impl Error {
         }
     }
 
-    /// A trigger of the application ignored a change of ours; the names of those there are, as far as they are known.
+    /// A trigger of the application ignored one of our changes. Names the triggers, as far as they are known.
     pub fn ignored(what: &str, triggers: &[String]) -> Self {
         let names = if triggers.is_empty() { String::new() } else { format!(": {}", triggers.join(", ")) };
         Error::Ignored(format!(
@@ -118,7 +118,7 @@ impl Error {
         ))
     }
 
-    /// An index of the file names something that its table does not have: going on would mean to meet it for ever.
+    /// An index names a row that its table does not have. A retry would find the same row again and never end.
     pub fn disagreement(what: impl std::fmt::Display) -> Self {
         Error::Corrupt(format!(
             "the database is damaged: a table and its index disagree about {what}; restore a backup, nothing was changed"

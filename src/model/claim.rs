@@ -1,6 +1,6 @@
-//! A claim: what it writes on a row, and what proves it later.
+//! A claim's receipt: what proves the claim later.
 
-/// What proves a claim: the attempt it was, and a number only that claim knew.
+/// What proves a claim: its attempt and a random token that only this claim knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     pub id: i64,

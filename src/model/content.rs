@@ -1,4 +1,4 @@
-//! What an item carries, as it was given and as it is stored.
+//! What an item carries, as the caller gave it and as it is stored.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use xxhash_rust::xxh3::Xxh3Default;
 
-/// What an item carries. It comes back as it was given: text, a JSON value, or bytes.
+/// What an item carries. Reading returns it as it was given: text, a JSON value, or bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     Text(String),
@@ -15,7 +15,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Reads the two columns back, or says why they do not fit each other.
+    /// Reads the two columns back. The error explains why they do not match.
     pub fn from_stored(kind: &str, stored: String) -> Result<Self, (String, String)> {
         match kind {
             "text" => Ok(Content::Text(stored)),
@@ -27,14 +27,14 @@ impl Content {
                 Ok(bytes) => Ok(Content::Bytes(bytes)),
                 Err(error) => Err((format!("the content is not valid base64: {error}"), stored)),
             },
-            // Done, and nobody wanted to keep it.
+            // The item is done, and its queue does not keep content.
             "dropped" => Ok(Content::Json(Value::Null)),
             other => Err((format!("the content_type '{other}' is not text, json or base64"), stored)),
         }
     }
 }
 
-/// Reads JSON, or says why it cannot be read exactly.
+/// Reads JSON. The error explains why it cannot be read exactly.
 pub fn read_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let value = serde_json::from_str(text).map_err(|error| format!("is not valid JSON: {error}"))?;
     match integer_beyond_64_bits(text) {
@@ -45,9 +45,10 @@ pub fn read_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     }
 }
 
-/// The first integer of a valid JSON text that the parser has rounded.
+/// Returns the first integer of a valid JSON text that the parser has rounded.
 pub fn integer_beyond_64_bits(json: &str) -> Option<&str> {
-    // It has at least so many digits, so one of them stands at a multiple of that: most of a text is not looked at.
+    // Such an integer has at least 19 digits, so one of them is at a multiple of 19. Testing only those positions is
+    // enough to rule most texts out.
     const DIGITS: usize = 19;
     let bytes = json.as_bytes();
     if !bytes.iter().skip(DIGITS - 1).step_by(DIGITS).any(u8::is_ascii_digit) {
@@ -70,7 +71,7 @@ pub fn integer_beyond_64_bits(json: &str) -> Option<&str> {
     None
 }
 
-/// Goes on until the closing quote; the state is whether the next byte is escaped.
+/// Continues to the closing quote; the state is whether the next byte is escaped.
 fn in_string(escaped: &mut bool, byte: &u8) -> Option<()> {
     let is_end = *byte == b'"' && !*escaped;
     *escaped = *byte == b'\\' && !*escaped;
@@ -88,7 +89,7 @@ pub struct Stored {
     pub kind: &'static str,
     /// The `content` column.
     pub text: String,
-    /// What counts against the limit: the bytes of the text, or the bytes given.
+    /// The size that counts against `max_bytes`: that of the text, or of the bytes given.
     pub size: usize,
 }
 
@@ -97,7 +98,7 @@ impl Stored {
         Self { kind: "text", size: text.len(), text }
     }
 
-    /// JSON text that is known to be valid.
+    /// Takes JSON text that is known to be valid.
     pub fn json(text: String) -> Self {
         Self { kind: "json", size: text.len(), text }
     }
@@ -117,10 +118,10 @@ impl From<Content> for Stored {
     }
 }
 
-/// What `content`, `content_type` and `headers` add up to, for noticing damage. Part of the file's format.
+/// Returns the checksum of `content`, `content_type` and `headers`, which detects damage. Part of the file format.
 pub fn checksum(content: &[u8], kind: &[u8], headers: Option<&[u8]>) -> i64 {
     let mut sum = Xxh3Default::new();
-    // The lengths keep one column's end apart from the next one's beginning, and no headers from empty ones.
+    // The lengths separate one column's end from the next one's beginning, and missing headers from empty ones.
     for column in [Some(kind), headers, Some(content)] {
         sum.update(&column.map_or(u64::MAX, |bytes| bytes.len() as u64).to_le_bytes());
         sum.update(column.unwrap_or_default());

@@ -1,20 +1,20 @@
-//! What a committed transaction has changed, for those who wait, listen or measure.
+//! What a committed transaction changed, for waiting callers, listeners and metrics.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// An item is there that was not there before.
+    /// There is a new item.
     Enqueued,
     Claimed,
-    /// An item has ended; `frees_group` if others of its group may come now.
+    /// An item has ended. `frees_group`: other items of its group may be claimable now.
     Ended {
         id: i64,
         frees_group: bool,
     },
     /// A claimed item is pending again.
     Returned,
-    /// Something may be claimable that was not.
+    /// An item may have become claimable.
     Claimable,
-    /// An item was cancelled or removed by a person.
+    /// An operator cancelled or removed an item.
     Removed {
         id: i64,
     },

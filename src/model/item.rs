@@ -1,4 +1,4 @@
-//! An item as it was read, its status, and what is counted.
+//! An item as it was read, its status, its attempts, and counts.
 
 use arc_swap::ArcSwapOption;
 use serde_json::{Map, Value};
@@ -41,9 +41,9 @@ impl Status {
 pub struct Item {
     pub id: i64,
     pub queue: String,
-    /// Until whoever has made something else of it forgets it: a large document is not to be held twice.
+    /// `None` once a converted copy replaces it, so that a large document is not in memory twice.
     pub content: ArcSwapOption<Content>,
-    /// What is wrong with the row, if it cannot be read as what it says it is; the content is then the raw text.
+    /// What is wrong with the row, if it cannot be read as its columns declare. The content is then the raw text.
     pub damage: Option<String>,
     pub project: Option<String>,
     pub source_path: Option<String>,
@@ -61,11 +61,11 @@ pub struct Item {
     pub worker: Option<String>,
     pub max_retries: Option<u32>,
     pub headers: Option<Map<String, Value>>,
-    /// JSON text; read when somebody asks.
+    /// JSON text; parsed on access.
     pub result: Option<String>,
     pub group: Option<String>,
     pub key: Option<String>,
-    /// How far its handler said it was, from 0 to 1.
+    /// The progress that its handler reported, from 0 to 1.
     pub progress: Option<f64>,
     pub progress_note: Option<String>,
 }
@@ -84,7 +84,7 @@ impl Item {
     }
 }
 
-/// How many items of a queue stand in each status.
+/// The number of items of a queue in each status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub pending: i64,
@@ -116,7 +116,7 @@ pub struct GroupCounts {
 }
 
 impl Counts {
-    /// Items that wait or are being worked on.
+    /// Items that are pending or in progress.
     pub fn unfinished(&self) -> i64 {
         self.pending + self.processing
     }

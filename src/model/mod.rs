@@ -1,4 +1,4 @@
-//! The nouns: plain data that every layer speaks of. They depend on nothing but each other and the rules.
+//! The nouns: plain data that every layer uses. They depend only on each other and on the rules.
 
 mod claim;
 mod content;

@@ -2,7 +2,7 @@
 
 use super::{Now, Stored};
 
-/// When an item falls due.
+/// When an item is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum When {
     #[default]
@@ -14,7 +14,7 @@ pub enum When {
 }
 
 impl When {
-    /// The time to write; `None` is now.
+    /// The `run_at` to store; `None` means now.
     pub fn due(self, now: Now) -> Option<i64> {
         match self {
             When::Now => None,
@@ -40,11 +40,11 @@ pub struct NewItem {
     pub key: Option<Key>,
 }
 
-/// What makes an item the same as another: at most one unfinished item per queue and key.
+/// The key of an item: at most one unfinished item per queue and key.
 #[derive(Clone, Debug)]
 pub struct Key {
     pub name: KeyName,
-    /// How long after its enqueueing an item keeps its key, finished or not, in milliseconds.
+    /// How long after its enqueue an item keeps its key, finished or not, in milliseconds.
     pub ttl_ms: Option<i64>,
     pub on_duplicate: OnDuplicate,
 }
@@ -56,14 +56,14 @@ pub enum KeyName {
     ByContent,
 }
 
-/// What `enqueue` does when the key is taken.
+/// What `enqueue` does when another item has the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDuplicate {
-    /// Gives back the existing item's id.
+    /// Returns the existing item's id.
     #[default]
     Return,
     Raise,
-    /// Gives the existing item the new content, if it is still pending.
+    /// Gives the existing item the new content if it is still pending.
     Replace,
 }
 

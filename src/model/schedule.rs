@@ -3,7 +3,7 @@
 use super::NewItem;
 use crate::rules::tick::Timing;
 
-/// Something that is enqueued again and again.
+/// A schedule, which enqueues the same item at every tick.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pub name: String,
@@ -13,6 +13,6 @@ pub struct Schedule {
     pub last_at: Option<i64>,
     pub last_id: Option<i64>,
     pub item: NewItem,
-    /// Of the item's content as it was stored.
+    /// The checksum of the item's content as it was stored.
     pub checksum: Option<i64>,
 }

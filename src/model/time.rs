@@ -1,4 +1,4 @@
-//! Moments and spans: one reading of the clock, and how times are written and read.
+//! Moments and durations: one reading of the clock, and the text forms of times.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -6,10 +6,10 @@ use jiff::tz::TimeZone;
 
 use crate::error::{Error, Result};
 
-/// The latest moment that can be written in every time zone: shortly before the end of the year 9999.
+/// The latest moment that every time zone can represent: shortly before the end of the year 9999.
 pub const LATEST_MS: i64 = 253_402_207_200_000;
 
-/// The beginning of the year 1, before which nothing is written.
+/// The beginning of the year 1, the earliest time that is written.
 const EARLIEST_MS: i64 = -62_135_596_800_000;
 
 /// One reading of the clock: milliseconds for machines, text for people.
@@ -21,7 +21,7 @@ impl Now {
         self.0
     }
 
-    /// The time `ms` from now, kept inside the calendar.
+    /// The time `ms` from now, limited to the calendar.
     pub fn plus(self, ms: i64) -> i64 {
         self.0.saturating_add(ms).min(LATEST_MS)
     }
@@ -42,7 +42,7 @@ fn civil(ms: i64) -> DateTime {
     TimeZone::UTC.to_datetime(timestamp)
 }
 
-/// Reads a timestamp written by us, by SQLite's `datetime()` or in ISO 8601; without an offset it is UTC.
+/// Parses a timestamp written by us, by SQLite's `datetime()` or in ISO 8601. Without an offset it is UTC.
 pub fn parse_ms(text: &str) -> Option<i64> {
     let text = text.trim();
     if let Ok(timestamp) = text.parse::<Timestamp>() {
@@ -52,7 +52,7 @@ pub fn parse_ms(text: &str) -> Option<i64> {
     Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond())
 }
 
-/// Turns seconds into whole milliseconds, or says what is wrong with them.
+/// Converts seconds to whole milliseconds. The error explains what is wrong with the value.
 pub fn millis(what: &str, seconds: f64) -> Result<i64> {
     if !seconds.is_finite() || seconds < 0.0 {
         return Err(Error::Invalid(format!("{what} must be a finite number of seconds, zero or more, not {seconds}")));

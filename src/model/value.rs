@@ -1,4 +1,4 @@
-//! A value as a database has it: what another program may have left in a column.
+//! A database value of any type, because another program may have written the column.
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {

@@ -1,4 +1,4 @@
-//! Values across the boundary: JSON both ways, durations, times, numbers.
+//! Conversion of values between Python and Rust: JSON both ways, durations, times, numbers.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::error::Error;
 use crate::model::{Content, LATEST_MS, Stored, millis};
 use crate::rules::lease::DEFAULT_TTL_MS;
 
-/// Deeper values are refused: what is stored must also be readable again, everywhere.
+/// Deeper values are refused, because every JSON parser must be able to read what is stored.
 const DEEPEST: usize = 100;
 
-/// What `enqueue` was given. Text and bytes stand for themselves, everything else is a JSON value.
+/// Converts the content given to `enqueue`. Text and bytes are stored as such, everything else as JSON.
 pub fn content(value: &Bound<'_, PyAny>, limit: usize) -> PyResult<Stored> {
     if let Ok(text) = value.cast_exact::<PyString>() {
         return Ok(Stored::text(utf8("content", text)?));
@@ -26,7 +26,7 @@ pub fn content(value: &Bound<'_, PyAny>, limit: usize) -> PyResult<Stored> {
     Ok(Stored::json(json("content", value, limit)?))
 }
 
-/// The JSON text of a value that will come back equal, or an error that names the place of what cannot.
+/// Returns JSON text that reads back as an equal value. The error names the place of a value that would not.
 pub fn json(what: &str, value: &Bound<'_, PyAny>, limit: usize) -> PyResult<String> {
     let mut writer = Writer { what, limit, way: Vec::new(), text: Vec::new() };
     writer.value(value)?;
@@ -41,8 +41,8 @@ pub fn headers(value: Option<&Bound<'_, PyAny>>, limit: usize) -> PyResult<Optio
     json("headers", value, limit).map(Some)
 }
 
-/// Writes JSON while it checks. The limit holds while writing: a small value that refers to itself many times over can
-/// stand for an endless text.
+/// Writes JSON and checks it in one pass. The limit applies while writing: a small value that refers to itself many
+/// times can expand to an enormous text.
 struct Writer<'a> {
     what: &'a str,
     limit: usize,
@@ -143,7 +143,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Where in the value the walk stands, cut short for a value that never ends.
+    /// The path to the current value, truncated for a value that contains itself.
     fn place(&self) -> String {
         let shown = self.way.len().min(8);
         let rest = if self.way.len() > shown { "…" } else { "" };
@@ -176,7 +176,7 @@ pub fn type_name(value: &Bound<'_, PyAny>) -> String {
     value.get_type().qualname().map_or_else(|_| "value of unknown type".into(), |name| name.to_string())
 }
 
-/// The text of a string, or a ValueError for one with lone surrogates.
+/// Returns the text of a string; a ValueError if it has lone surrogates.
 pub fn utf8(what: &str, text: &Bound<'_, PyString>) -> PyResult<String> {
     match text.to_str() {
         Ok(text) => Ok(text.to_owned()),
@@ -190,7 +190,7 @@ fn lone_surrogate(what: &str) -> PyErr {
     ))
 }
 
-/// The text of a string, with what is not valid Unicode spelled out.
+/// Returns the text of a string, with invalid Unicode escaped.
 pub fn utf8_or_escaped(text: &Bound<'_, PyString>) -> PyResult<String> {
     match text.to_str() {
         Ok(text) => Ok(text.to_owned()),
@@ -201,7 +201,7 @@ pub fn utf8_or_escaped(text: &Bound<'_, PyString>) -> PyResult<String> {
     }
 }
 
-/// A JSON value as Python sees it.
+/// Converts a JSON value to Python.
 pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     pythonize::pythonize(py, value).map_err(PyErr::from)
 }
@@ -210,7 +210,7 @@ pub fn object_to_python<'py>(py: Python<'py>, members: &Map<String, Value>) -> P
     pythonize::pythonize(py, members).map_err(PyErr::from)
 }
 
-/// Content that has not been enqueued yet, as it was given.
+/// Returns content that has not been enqueued yet as it was given.
 pub fn stored_to_python<'py>(py: Python<'py>, stored: &Stored) -> PyResult<Bound<'py, PyAny>> {
     match Content::from_stored(stored.kind, stored.text.clone()) {
         Ok(Content::Bytes(bytes)) => Ok(PyBytes::new(py, &bytes).into_any()),
@@ -219,7 +219,7 @@ pub fn stored_to_python<'py>(py: Python<'py>, stored: &Stored) -> PyResult<Bound
     }
 }
 
-/// Seconds given as a number or a timedelta.
+/// Reads seconds from a number or a timedelta.
 pub fn seconds(what: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
     if value.is_instance_of::<PyDelta>() {
         return value.call_method0("total_seconds")?.extract();
@@ -241,7 +241,7 @@ pub fn duration_ms(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
     Ok(millis(what, seconds(what, value)?)?)
 }
 
-/// A time to wait; `inf` means without end.
+/// Reads how long to wait; `inf` means without limit.
 pub fn patience(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let limit = seconds(what, value)?;
     if limit == f64::INFINITY {
@@ -251,12 +251,12 @@ pub fn patience(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
         .map_err(|_| PyValueError::new_err(format!("{what} must be a number of seconds, zero or more, not {limit}")))
 }
 
-/// How long a worker lease lasts without a heartbeat.
+/// Reads how long a worker lease lasts without a heartbeat.
 pub fn ttl_ms(ttl: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
     ttl.map_or(Ok(DEFAULT_TTL_MS), |ttl| lease_ms("ttl", ttl))
 }
 
-/// A lease: longer than nothing.
+/// Reads the duration of a lease, which must be positive.
 pub fn lease_ms(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
     match duration_ms(what, value)? {
         0 => Err(PyValueError::new_err(format!("{what} must be longer than a millisecond"))),
@@ -264,7 +264,7 @@ pub fn lease_ms(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
     }
 }
 
-/// An aware datetime in milliseconds since 1970.
+/// Converts an aware datetime to milliseconds since 1970.
 pub fn instant_ms(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
     if !value.is_instance_of::<PyDateTime>() {
         return Err(PyTypeError::new_err(format!("{what} must be a datetime, not {}", type_name(value))));
@@ -278,7 +278,7 @@ pub fn instant_ms(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
     Ok(((seconds * 1000.0).round() as i64).clamp(0, LATEST_MS))
 }
 
-/// A moment as an aware datetime in UTC.
+/// Converts milliseconds since 1970 to an aware datetime in UTC.
 pub fn datetime<'py>(py: Python<'py>, ms: Option<i64>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some(ms) = ms else { return Ok(None) };
     let moment = jiff::Timestamp::from_millisecond(ms.clamp(0, LATEST_MS)).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
@@ -294,13 +294,13 @@ pub fn integer(what: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
     value.extract().map_err(|_| PyValueError::new_err(format!("{what} does not fit 64 bits")))
 }
 
-/// A count: zero or more, and small enough for every engine.
+/// Reads a count: zero or more, and small enough for every engine.
 pub fn count(what: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     u32::try_from(integer(what, value)?)
         .map_err(|_| PyValueError::new_err(format!("{what} must be between 0 and {}", u32::MAX)))
 }
 
-/// A count of at least one.
+/// Reads a count of at least one.
 pub fn positive(what: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     match integer(what, value)? {
         ..1 => Err(PyValueError::new_err(format!("{what} must be at least 1"))),
@@ -308,7 +308,7 @@ pub fn positive(what: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     }
 }
 
-/// A path given as text or as a path object.
+/// Reads a path given as text or as a path object.
 pub fn path_text(what: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     let Some(value) = value else { return Ok(None) };
     if let Ok(text) = value.cast::<PyString>() {
@@ -323,7 +323,7 @@ pub fn path_text(what: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Optio
         .map_err(|_| PyValueError::new_err(format!("{what} is not valid Unicode")))
 }
 
-/// A date given as text or as a date.
+/// Reads a date given as text or as a date.
 pub fn date_text(what: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     let Some(value) = value else { return Ok(None) };
     if let Ok(text) = value.cast::<PyString>() {

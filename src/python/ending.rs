@@ -1,4 +1,4 @@
-//! What an exception says about the end of a claim. Its attributes may raise, so only its type is trusted.
+//! How an exception ends a claim. Its attributes may raise, so only its type is trusted.
 
 use pyo3::exceptions::{PyGeneratorExit, PySystemExit, PyTypeError};
 use pyo3::prelude::*;
@@ -9,29 +9,30 @@ use super::error::exception_class;
 use crate::rules::ending::{Meaning, Raised, Within, meaning};
 use crate::rules::outcome::Ending;
 
-/// What something raised by a handler means to its loop. `is_cancelled` says that the task which ran it was cancelled.
+/// Returns what an exception of a handler means to its loop. `is_cancelled`: the task that ran the handler was
+/// cancelled.
 pub fn in_handler(exception: &Bound<'_, PyAny>, is_cancelled: bool) -> PyResult<Meaning> {
     Ok(meaning(raised(exception, || is_cancelled)?, Within::Handler))
 }
 
-/// The same for a `with item:` block; without `is_cancelled` the running task is asked.
+/// Does the same for a `with item:` block. Without `is_cancelled` it checks the running task.
 pub fn in_block(exception: &Bound<'_, PyAny>, is_cancelled: Option<bool>) -> PyResult<Meaning> {
     let is_cancelled = || is_cancelled.unwrap_or_else(|| is_task_cancelled(exception.py()).unwrap_or(false));
     Ok(meaning(raised(exception, is_cancelled)?, Within::Block))
 }
 
-/// How something that was raised ends the claim; `None` leaves it as it is.
+/// Returns how an exception ends the claim; `None` leaves the claim as it is.
 pub fn of_raised(exception: &Bound<'_, PyAny>, meaning: Meaning) -> PyResult<Option<Ending>> {
     Ok(match meaning {
         Meaning::Failed => Some(of_failure(exception, None, false)?),
-        // As a lost claim: back at once, until the retry limit is reached.
+        // Treated as a lost claim: pending again at once, until the retry limit is reached.
         Meaning::Exited => Some(Ending::Failed { error: describe(exception), retry_in: Some(0), give_up: false }),
         Meaning::Released => Some(Ending::given_back()),
         Meaning::Crashed => None,
     })
 }
 
-/// What `mark_failed` was given. `RetryLater` and `GiveUp` say the same here as in a handler.
+/// Reads the arguments of `mark_failed`. `RetryLater` and `GiveUp` mean the same here as in a handler.
 pub fn of_failure(error: &Bound<'_, PyAny>, retry_in: Option<i64>, give_up: bool) -> PyResult<Ending> {
     if retry_in.is_none() && !give_up && is_exception(error) {
         return as_it_says(error);
@@ -39,7 +40,7 @@ pub fn of_failure(error: &Bound<'_, PyAny>, retry_in: Option<i64>, give_up: bool
     Ok(Ending::Failed { error: failure_text(error)?, retry_in, give_up })
 }
 
-/// A failure; `RetryLater` and `GiveUp` say themselves what kind.
+/// Returns the failure; `RetryLater` and `GiveUp` state its kind themselves.
 fn as_it_says(exception: &Bound<'_, PyAny>) -> PyResult<Ending> {
     if is_a(exception, &exception_class(exception.py(), "RetryLater")?)?
         && let Ok((retry_in, counted)) = later(exception)
@@ -63,7 +64,8 @@ fn is_exception(error: &Bound<'_, PyAny>) -> bool {
     error.is_instance_of::<pyo3::exceptions::PyBaseException>()
 }
 
-/// What was raised. A group is the worst of what is in it; a cancellation in it ended a task of its own.
+/// Classifies the exception. A group counts as the most severe of its members. A cancellation inside a group ended only
+/// a subtask.
 fn raised(exception: &Bound<'_, PyAny>, is_cancelled: impl FnOnce() -> bool) -> PyResult<Raised> {
     let py = exception.py();
     let group = py.import("builtins")?.getattr("BaseExceptionGroup")?;
@@ -78,7 +80,7 @@ fn raised(exception: &Bound<'_, PyAny>, is_cancelled: impl FnOnce() -> bool) -> 
     let mut open = vec![exception.clone()];
     while let Some(next) = open.pop() {
         if is_a(&next, &group)? {
-            // As the class defines it: what a subclass made of the attribute may raise.
+            // Read through the base class, because a subclass may override the attribute with one that raises.
             open.extend(members.call_method1("__get__", (next,))?.cast::<PyTuple>()?.iter());
             continue;
         }
@@ -107,24 +109,24 @@ fn by_type(exception: &Bound<'_, PyAny>) -> PyResult<Raised> {
     })
 }
 
-/// The module, if the program uses it: importing it takes long.
+/// The asyncio module, if the program has imported it; importing it is slow.
 fn asyncio(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     py.import("sys").and_then(|sys| sys.getattr("modules")?.get_item("asyncio")).ok()
 }
 
-/// Whether the task that runs in this thread was cancelled; `None` outside of one.
+/// Returns whether the task running in this thread was cancelled; `None` outside a task.
 fn is_task_cancelled(py: Python<'_>) -> Option<bool> {
     let task = asyncio(py)?.call_method0("current_task").ok()?;
     task.call_method0("cancelling").and_then(|count| count.is_truthy()).ok()
 }
 
-/// When to try again and whether it counts. What a subclass made unreadable is an ordinary failure.
+/// Returns the delay and whether it counts. If a subclass made them unreadable, it is an ordinary failure.
 fn later(exception: &Bound<'_, PyAny>) -> PyResult<(i64, bool)> {
     let retry_in = duration_ms("RetryLater", &exception.getattr("seconds")?)?;
     Ok((retry_in, exception.getattr("count")?.is_truthy()?))
 }
 
-/// The failure text of what `mark_failed` was given: a string as it is, an exception described.
+/// Returns the failure text for `mark_failed`: a string as it is, or the description of an exception.
 fn failure_text(error: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = error.cast::<PyString>() {
         return utf8_or_escaped(text);
@@ -135,7 +137,7 @@ fn failure_text(error: &Bound<'_, PyAny>) -> PyResult<String> {
     Err(PyTypeError::new_err(format!("error must be str or an exception, not {}", type_name(error))))
 }
 
-/// `ValueError: what it says`, whatever the exception does when it is asked.
+/// Returns `ValueError: text`, even if the exception's own methods raise.
 fn describe(exception: &Bound<'_, PyAny>) -> String {
     let name = exception.get_type().qualname().and_then(|name| utf8_or_escaped(&name));
     let name = name.unwrap_or_else(|_| "exception".into());
@@ -146,12 +148,12 @@ fn describe(exception: &Bound<'_, PyAny>) -> String {
     }
 }
 
-/// What the handler gave as its reason, if anything.
+/// Returns the reason that the handler gave, if any.
 fn said(exception: &Bound<'_, PyAny>) -> Option<String> {
     exception.getattr("reason").and_then(|reason| failure_text(&reason)).ok()
 }
 
-/// What the handler gave as its reason, else what made it raise.
+/// Returns the reason that the handler gave, else the cause of the exception.
 fn reason(exception: &Bound<'_, PyAny>) -> String {
     let cause = || exception.getattr("__cause__").and_then(|cause| failure_text(&cause));
     said(exception).or_else(|| cause().ok()).unwrap_or_else(|| describe(exception))

@@ -1,4 +1,4 @@
-//! `Enlistment`: an enqueue whose statements the caller's library runs, in the caller's transaction.
+//! `Enlistment`: an enqueue whose statements the caller's library runs in the caller's transaction.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -11,7 +11,7 @@ use crate::store;
 #[pyclass(module = "membox_queue._native")]
 pub struct Enlistment {
     pub core: queue::Enlistment,
-    /// What the caller's library raised.
+    /// The exception that the caller's library raised.
     failure: Option<PyErr>,
 }
 
@@ -67,7 +67,7 @@ impl Enlistment {
         Self { core, failure: None }
     }
 
-    /// A step as Python sees it: a statement to run, or the id of the item.
+    /// Converts a step to Python: a statement to run, or the id of the item.
     fn told<'py>(&mut self, py: Python<'py>, step: Step) -> PyResult<Bound<'py, PyAny>> {
         match step {
             Step::Run(statement) => Ok(Bound::new(py, Statement(statement))?.into_any()),
@@ -77,7 +77,7 @@ impl Enlistment {
     }
 }
 
-/// A value as Python's database modules take it.
+/// Converts a value to the form that Python's database modules accept.
 fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),
@@ -88,7 +88,7 @@ fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>>
     })
 }
 
-/// A value as Python's database modules return it; what is of another type counts as its text.
+/// Converts a value that a Python database module returned; other types become text.
 fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     Ok(if value.is_none() {
         Value::Null

@@ -1,4 +1,4 @@
-//! Errors become exceptions here, and only here.
+//! Conversion of errors to exceptions, in one place.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -38,7 +38,7 @@ fn duplicate(id: i64, text: String) -> PyErr {
     })
 }
 
-/// An exception of `membox_queue.errors`.
+/// Creates an exception of `membox_queue.errors`.
 pub fn named(py: Python<'_>, class: &str, text: String) -> PyErr {
     let raised = exception_class(py, class).and_then(|class| class.call1((text,)));
     match raised {

@@ -9,12 +9,12 @@ use pyo3::prelude::*;
 
 use super::error::named;
 
-/// The thread that ends the interpreter. Once it is set, no other thread begins to wait.
+/// The thread that ends the interpreter. Once it is set, no other thread starts to wait.
 static EXITING: OnceLock<ThreadId> = OnceLock::new();
-/// The thread that finalizes the interpreter. Once it is set, no other thread goes back to Python.
+/// The thread that finalizes the interpreter. Once it is set, no other thread returns to Python.
 static LAST: OnceLock<Last> = OnceLock::new();
 
-/// Functions called at exit take less, unless they wait for a thread that is kept out.
+/// Exit functions take less time than this, unless they wait for a thread that is kept out.
 const EXIT_TAKES: Duration = Duration::from_secs(1);
 
 struct Last {
@@ -24,22 +24,22 @@ struct Last {
 }
 
 impl Last {
-    /// Whether this thread must stay out of Python. Exit functions that were registered before ours run after it, and may
-    /// wait for such a thread. If they take long, the thread is let back.
+    /// Returns whether this thread must stay out of Python. Exit functions registered before ours run after it, and may
+    /// wait for such a thread. If they take too long, the thread may return.
     fn keeps_out(&self) -> bool {
-        // Once the interpreter is gone, nothing is being finalized any more.
-        // SAFETY: each reads one number of the interpreter, whose memory is never given back.
+        // After the interpreter is gone, `Py_IsFinalizing` no longer reports it.
+        // SAFETY: each reads one number of the interpreter, whose memory is never freed.
         let is_gone = unsafe { pyo3::ffi::Py_IsInitialized() } == 0;
         let is_finalizing = is_gone || self.is_finalizing.is_none_or(|ask| unsafe { ask() } != 0);
         self.thread != std::thread::current().id() && (is_finalizing || self.since.elapsed() < EXIT_TAKES)
     }
 }
 
-/// `Py_IsFinalizing`, by the name it has in this interpreter: it is not part of the interface that all versions share.
+/// Finds `Py_IsFinalizing` by the name it has in this interpreter; the stable ABI does not have it in every version.
 #[cfg(unix)]
 fn is_finalizing() -> Option<unsafe extern "C" fn() -> c_int> {
     let found = [c"Py_IsFinalizing", c"_Py_IsFinalizing"].into_iter().find_map(|name| {
-        // SAFETY: looks a name up in what is loaded already.
+        // SAFETY: looks up a name among the libraries already loaded.
         let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
         (!symbol.is_null()).then_some(symbol)
     })?;
@@ -59,7 +59,7 @@ pub fn end_waits() {
     crate::store::wake_all();
 }
 
-/// Lets only this thread go back to Python from now on. Threads on their way back get a moment to arrive.
+/// From now on, lets only this thread return to Python. Threads that are already returning get a moment to arrive.
 pub fn keep_other_threads_out(py: Python<'_>) {
     end_waits();
     let thread = std::thread::current().id();
@@ -67,12 +67,13 @@ pub fn keep_other_threads_out(py: Python<'_>) {
     py.detach(|| std::thread::sleep(Duration::from_millis(5)));
 }
 
-/// Whether this thread must no longer claim or wait. The thread that ends the interpreter may, in its exit functions.
+/// Returns whether this thread must no longer claim or wait. The thread that ends the interpreter may, in its exit
+/// functions.
 pub fn is_exiting() -> bool {
     EXITING.get().is_some_and(|exiting| *exiting != std::thread::current().id())
 }
 
-/// Refuses to go on waiting when the interpreter is about to end.
+/// Fails if the interpreter is about to exit, so that the caller stops waiting.
 pub fn check(py: Python<'_>) -> PyResult<()> {
     if is_exiting() {
         return Err(named(py, "QueueClosedError", "the interpreter is exiting; the wait was ended".into()));
@@ -80,8 +81,8 @@ pub fn check(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Runs work without the GIL. A thread whose interpreter is gone sleeps for the rest of the process: attaching would end
-/// the thread in the middle of native code.
+/// Runs work without the GIL. A thread whose interpreter is gone sleeps until the process ends: attaching would end the
+/// thread in the middle of native code.
 pub trait Native {
     fn native<T: Send, F: Send + FnOnce() -> T>(self, work: F) -> T;
 }
@@ -96,7 +97,7 @@ impl Native for Python<'_> {
     }
 }
 
-/// Called before every way back to Python from a thread that has released the GIL.
+/// Called before a thread that has released the GIL returns to Python.
 pub fn until_let_back() {
     while LAST.get().is_some_and(Last::keeps_out) {
         std::thread::sleep(Duration::from_millis(100));

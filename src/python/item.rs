@@ -27,7 +27,7 @@ pub struct Item {
     content: PyOnceLock<Py<PyAny>>,
     headers: PyOnceLock<Py<PyAny>>,
     result: PyOnceLock<Py<PyAny>>,
-    /// Whether the loop that handles it was asked to stop.
+    /// Whether the loop that handles it has been asked to stop.
     stopping: Arc<AtomicBool>,
 }
 
@@ -46,7 +46,7 @@ impl Item {
         Self::from_source(Source::Claimed { held, queue, beat: Mutex::default() })
     }
 
-    /// A claimed item that tells its handler when the loop was asked to stop.
+    /// Creates a claimed item whose handler can see that the loop was asked to stop.
     pub fn in_loop(held: Arc<ClaimedItem>, queue: Arc<queue::Queue>, stopping: Arc<AtomicBool>) -> Self {
         Self { stopping, ..Self::claimed(held, queue) }
     }
@@ -62,27 +62,27 @@ impl Item {
         }
     }
 
-    /// Converts the content to the queue's type before the first reader sees it. An error leaves it as it was stored.
+    /// Converts the content to the queue's type before it is first read. After an error it stays as stored.
     pub fn fit(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<()> {
         let made = shape.call_method1("decode", (self.raw_content(py)?,))?;
-        // If a reader was quicker, that reader and all later ones see the content as it was stored.
+        // If another thread read the content first, it stays as stored for all readers.
         let _ = self.content.set(py, made.unbind());
         self.item().content.store(None);
         Ok(())
     }
 
-    /// The content as Python has it, or will have it.
+    /// Returns the content before conversion to the queue's type, or the Python object that replaced it.
     fn raw_content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self.item().content.load_full().as_deref() {
             Some(Content::Text(text)) => Ok(PyString::new(py, text).into_any()),
             Some(Content::Bytes(bytes)) => Ok(PyBytes::new(py, bytes).into_any()),
             Some(Content::Json(value)) => to_python(py, value),
-            // It is forgotten only once Python has it.
+            // The native content is dropped only after Python has its copy.
             None => Ok(self.content.get(py).map_or_else(|| py.None(), |made| made.clone_ref(py)).into_bound(py)),
         }
     }
 
-    /// The claim, for verbs that need one.
+    /// Returns the claim, for verbs that need one.
     pub fn held(&self) -> PyResult<&Arc<ClaimedItem>> {
         match &self.source {
             Source::Claimed { held, .. } => Ok(held),
@@ -94,7 +94,7 @@ impl Item {
     }
 }
 
-/// An item as an argument of a verb that needs its claim; an id proves none.
+/// Reads an item as an argument of a verb that needs its claim; an id does not prove a claim.
 pub fn claimed<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<&'a Arc<ClaimedItem>> {
     let item = item.cast::<Item>().map_err(|_| {
         PyTypeError::new_err(format!(
@@ -171,7 +171,8 @@ impl Item {
             if let Ok(value) = read_json(stored) {
                 return Ok(to_python(py, &value)?.unbind());
             }
-            // Another program wrote it. Python keeps integers of any length; else its text is worth more than nothing.
+            // Another program wrote it. Python reads integers of any length; if that fails too, the text is better than
+            // nothing.
             let text = PyString::new(py, stored).into_any();
             if model::integer_beyond_64_bits(stored).is_none() {
                 return Ok(text.unbind());
@@ -349,7 +350,7 @@ impl Item {
 }
 
 impl Item {
-    /// Ends the claim when its block was left, by an exception or without one.
+    /// Ends the claim when its block exits, with or without an exception.
     fn leave(&self, py: Python<'_>, exception: &Bound<'_, PyAny>, is_cancelled: Option<bool>) -> PyResult<bool> {
         let Source::Claimed { held, queue, beat } = &self.source else { return Ok(false) };
         let ending = if exception.is_none() {
@@ -360,7 +361,7 @@ impl Item {
         let settled = py.native(|| {
             *beat.lock() = None;
             let Some(ending) = ending else { return Ok(Settled::Released) };
-            // The body may have recorded the end itself, with a result or a reason of its own.
+            // The body may already have recorded the end, with its own result or reason.
             held.settled().map_or_else(|| queue.finish(held, ending), Ok)
         });
         match settled {
@@ -368,7 +369,7 @@ impl Item {
             Ok(Settled::Cancelled) if exception.is_none() => Err(self.called_off(py)),
             Ok(_) => Ok(false),
             Err(error) if exception.is_none() => Err(error.into()),
-            // The body's own exception matters more than that its end could not be recorded.
+            // The body's exception matters more than a failure to record the end.
             Err(error) => {
                 let text = format!("membox_queue could not record this: {error}");
                 if exception.call_method1("add_note", (&text,)).is_err() {

@@ -1,4 +1,4 @@
-//! `Lock`: `with queue.lock("nightly"):`.
+//! `Lock`: a named lock, used as `with queue.lock("nightly"):`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl Lock {
 
     fn release(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(py.native(|| -> crate::Result<bool> {
-            // A wait for the file may let Python run, and that must not happen under the mutex.
+            // Waiting for the file may run Python code, which must not happen while the mutex is held.
             self.taken().map_or(Ok(false), |lock| self.queue.unlock(&lock))
         })?)
     }
@@ -93,7 +93,7 @@ impl Lock {
 }
 
 impl Lock {
-    /// What was taken last, given back or not.
+    /// The lock acquired last, released or not.
     fn taken(&self) -> Option<Arc<queue::Lock>> {
         self.held.lock().clone()
     }

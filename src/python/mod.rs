@@ -1,6 +1,6 @@
 //! The Python module `membox_queue._native`: arguments → detach → verb → result, and nothing else.
 
-// First: their macros are known only to what comes after them.
+// These come first: their macros are visible only to later modules.
 #[macro_use]
 mod options;
 #[macro_use]
@@ -31,7 +31,7 @@ use pyo3::prelude::*;
 
 use crate::clock::Clock;
 
-/// All queues of a process share one clock, so that a test can replace it for all of them.
+/// The clock that all queues of the process share, so that a test can replace it for all of them.
 static CLOCK: Lazy<Clock> = Lazy::new(Clock::system);
 
 #[pymodule(gil_used = false)]
@@ -72,13 +72,13 @@ mod _native {
         crate::store::wake_all();
     }
 
-    /// What the queue's clock says, in milliseconds since 1970.
+    /// The time of the queue's clock, in milliseconds since 1970.
     #[pyfunction]
     fn clock() -> i64 {
         super::CLOCK.now().ms()
     }
 
-    /// Whether a file that exists has a queue in it; nothing is written.
+    /// Returns whether an existing file has a queue; writes nothing.
     #[pyfunction]
     #[pyo3(signature = (path, /))]
     fn has_queue(py: Python<'_>, path: std::path::PathBuf) -> PyResult<bool> {
@@ -86,7 +86,7 @@ mod _native {
         Ok(py.native(|| crate::store::has_queue(&path))?)
     }
 
-    /// What something raised by a handler means; see `crate::ending`.
+    /// Returns what an exception of a handler means; see `crate::rules::ending`.
     #[pyfunction]
     #[pyo3(signature = (exception, is_cancelled = false, /))]
     fn meaning(exception: &Bound<'_, PyAny>, is_cancelled: bool) -> PyResult<&'static str> {
@@ -99,13 +99,13 @@ mod _native {
         super::interpreter_exit::end_waits();
     }
 
-    /// From now on no other thread goes back to Python from native code.
+    /// From now on, no other thread returns to Python from native code.
     #[pyfunction]
     fn keep_other_threads_out(py: Python<'_>) {
         super::interpreter_exit::keep_other_threads_out(py);
     }
 
-    /// Lets something go wrong in this process at the next verbs of a kind, for tests; the number disarms it.
+    /// Arms a fault in this process for the next verbs of a kind, for tests. Returns the number that disarms it.
     #[pyfunction]
     #[pyo3(signature = (fault, verb, times, /))]
     fn arm_fault(fault: &str, verb: Option<&str>, times: Option<u64>) -> PyResult<u64> {
@@ -130,15 +130,15 @@ mod _native {
         Ok(arm(fault, verb, times))
     }
 
-    /// Disarms a fault; says whether it was armed still.
+    /// Disarms a fault. Returns whether it was still armed.
     #[pyfunction]
     #[pyo3(signature = (number, /))]
     fn disarm_fault(number: u64) -> bool {
         crate::faults::disarm(number)
     }
 
-    /// Leaves out safety measures ("locks", "fork", "commit-check") so that tests can show what they are for; before the
-    /// first queue is opened in this process.
+    /// Switches off safety measures ("locks", "fork", "commit-check"), so that tests can show what they prevent. Call
+    /// it before this process opens its first queue.
     #[pyfunction]
     #[pyo3(signature = (*measures))]
     fn switch_off(measures: Vec<String>) -> PyResult<()> {
@@ -156,7 +156,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::store::install()?;
-        // Found out now: a fork while another thread does would leave the child waiting for it.
+        // Initialised now: a fork while another thread initialises them would leave the child waiting for that thread.
         crate::process::hostname();
         Lazy::force(&super::CLOCK);
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;

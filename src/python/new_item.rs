@@ -1,4 +1,4 @@
-//! `NewItem`, and the one table of the options that an item can have.
+//! `NewItem`, and the one table of an item's options.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use crate::model::{self, Key, KeyName, LATEST_MS, OnDuplicate, Stored, When};
 use crate::rules::settings::MOST_BYTES;
 
 options! {
-    /// What a caller may say about an item besides its content.
+    /// The options of an item besides its content.
     ItemOptions, item_options!, repeated repeated_item_options! {
         always {
             project = "None",
@@ -36,7 +36,7 @@ options! {
 }
 
 impl ItemOptions<'_> {
-    /// The item with these options and this content.
+    /// Creates the item with these options and this content.
     pub fn item(&self, content: Stored, limit: usize) -> PyResult<model::NewItem> {
         let when = when(given(&self.delay), given(&self.run_at))?;
         Ok(model::NewItem {
@@ -53,7 +53,7 @@ impl ItemOptions<'_> {
         })
     }
 
-    /// What makes the item the same as another.
+    /// Reads the item's key.
     fn key(&self) -> PyResult<Option<Key>> {
         let on_duplicate = match text("on_duplicate", given(&self.on_duplicate))?.as_deref() {
             None | Some("return") => OnDuplicate::Return,
@@ -90,7 +90,7 @@ pub struct NewItem {
     #[pyo3(get)]
     content: Py<PyAny>,
     item: model::NewItem,
-    /// Only a queue that knows its type may be able to store the content.
+    /// Whether the content needs a queue's type to be stored.
     is_foreign: bool,
 }
 
@@ -119,7 +119,7 @@ impl NewItem {
     }
 }
 
-/// How long a key stays reserved; `inf` means without end.
+/// Reads how long a key stays reserved; `inf` means without limit.
 fn reserved_ms(ttl: &Bound<'_, PyAny>) -> PyResult<i64> {
     if ttl.extract::<f64>().is_ok_and(|seconds| seconds == f64::INFINITY) {
         return Ok(LATEST_MS);
@@ -142,7 +142,7 @@ impl ByContent {
     }
 }
 
-/// When an item falls due.
+/// Reads when an item is due.
 pub fn when(delay: Option<&Bound<'_, PyAny>>, run_at: Option<&Bound<'_, PyAny>>) -> PyResult<When> {
     match (delay, run_at) {
         (None, None) => Ok(When::Now),
@@ -152,7 +152,7 @@ pub fn when(delay: Option<&Bound<'_, PyAny>>, run_at: Option<&Bound<'_, PyAny>>)
     }
 }
 
-/// The name of a group.
+/// Reads the name of a group.
 pub fn group(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     match text("group", value)? {
         Some(name) if name.is_empty() => Err(PyValueError::new_err("group must not be empty; leave it out for none")),
@@ -160,7 +160,7 @@ pub fn group(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     }
 }
 
-/// An element of `enqueue_many`: a `NewItem` or plain content, converted by the queue's type if it has one.
+/// Reads an element of `enqueue_many`: a `NewItem` or plain content, converted by the queue's type if it has one.
 pub fn new_item(
     element: &Bound<'_, PyAny>,
     limit: usize,

@@ -1,10 +1,10 @@
-//! Options by name: one table names each option for the caller, for the signature that Python shows, and for its reader.
+//! Options by name: one table gives each option's name to the caller, the Python signature and the parser.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-/// Hands over the options of a call one by one; those that `take` does not know are refused as Python refuses them.
+/// Passes the options of a call to `take` one by one. An unknown option raises the same TypeError as in Python.
 pub fn read<'py>(
     function: &str,
     given: Option<&Bound<'py, PyDict>>,
@@ -20,22 +20,22 @@ pub fn read<'py>(
     Ok(())
 }
 
-/// The value of an option for which None means that it was left out.
+/// Returns the value of an option; None means that it was left out.
 pub fn given<'a, 'py>(option: &'a Option<Bound<'py, PyAny>>) -> Option<&'a Bound<'py, PyAny>> {
     option.as_ref().filter(|value| !value.is_none())
 }
 
-/// The value of an option that is True or False.
+/// Returns the value of a Boolean option.
 pub fn flag(option: &Option<Bound<'_, PyAny>>) -> PyResult<bool> {
     let Some(value) = option else { return Ok(false) };
     value.extract()
 }
 
-/// Defines a struct with a field for each option, which is `None` if it was left out, and a macro that expands to the
+/// Defines a struct with one field per option, `None` if it was left out. Also defines a macro that expands to the
 /// options as `inspect.signature` and `help()` show them.
 ///
-/// With `repeated`, the options `once` make sense for one item only: `read_repeated` refuses them, and the second macro
-/// does not show them.
+/// With `repeated`, the options `once` apply to a single item only: `read_repeated` refuses them, and the second macro
+/// omits them.
 macro_rules! options {
     ($(#[$attribute:meta])* $struct:ident, $shown:ident! { $($option:ident = $default:literal,)* }) => {
         $(#[$attribute])*
@@ -86,7 +86,7 @@ macro_rules! options {
         }
 
         impl<'py> $struct<'py> {
-            /// Reads the options of a call of `function`, which enqueues again and again.
+            /// Reads the options of a call of `function`, which enqueues repeatedly.
             pub fn read_repeated(
                 function: &str,
                 given: Option<&pyo3::Bound<'py, pyo3::types::PyDict>>,

@@ -1,4 +1,4 @@
-//! `Retry`: when a failed item goes back by itself.
+//! `Retry`: when a failed item becomes pending again by itself.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

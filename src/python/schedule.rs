@@ -1,4 +1,4 @@
-//! `Schedule`: something that is enqueued again and again.
+//! `Schedule`: an item that is enqueued at every tick.
 
 use pyo3::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Settings by the names of their arguments: one table reads them, writes them and shows them in a signature.
+//! Settings by argument name: one table reads them, writes them and shows them in a signature.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ type Given<'a, 'py> = &'a Bound<'py, PyAny>;
 
 macro_rules! settings {
     ($($name:ident, $field:ident, $read:expr, $write:expr;)*) => {
-        /// Reads one setting. Return whether there is one of that name.
+        /// Reads one setting. Returns whether there is a setting of that name.
         pub fn read(settings: &mut Settings, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
             match name {
                 $(stringify!($name) => settings.$field = Some($read(name, value)?),)*

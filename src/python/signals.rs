@@ -1,4 +1,4 @@
-//! What ends a waiting call: Ctrl-C, or a `Token` that another thread cancels.
+//! What interrupts a waiting call: Ctrl-C, or a `Token` that another thread cancels.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,9 +10,9 @@ use super::error::named;
 use super::interpreter_exit::until_let_back;
 
 thread_local! {
-    /// What a signal handler raised in this thread, until the waiting call has returned.
+    /// The exception that a signal handler raised in this thread, until the waiting call returns.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-    /// The token that ends the waits of this thread, if it has one.
+    /// The token that ends this thread's waits, if it has one.
     static TOKEN: RefCell<Option<Py<Token>>> = const { RefCell::new(None) };
 }
 
@@ -43,7 +43,7 @@ impl Token {
     }
 }
 
-/// Lets Python run its signal handlers. Called between two slices of a wait, without any lock held.
+/// Runs Python's signal handlers. Called between two slices of a wait, with no lock held.
 pub fn interrupted() -> bool {
     until_let_back();
     Python::attach(|py| match check(py) {
@@ -55,7 +55,7 @@ pub fn interrupted() -> bool {
     })
 }
 
-/// Lets Python run its signal handlers, and refuses to go on waiting once the thread's token was cancelled.
+/// Runs Python's signal handlers, and fails once the thread's token was cancelled.
 pub fn check(py: Python<'_>) -> PyResult<()> {
     py.check_signals()?;
     let is_cancelled =

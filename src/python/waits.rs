@@ -1,4 +1,4 @@
-//! Every wait of a caller: short native sleeps, and between them a look at Python's signals and at the interpreter's exit.
+//! Every wait of a caller: short native sleeps, with checks for Python's signals and the interpreter's exit in between.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use crate::error::Error;
 use crate::model::{Item, NewItem};
 use crate::queue::{Claim, ClaimedItem, Queue};
 
-/// How long to sleep before a held lock is asked for again.
+/// How long to sleep before trying a held lock again.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Tries until it succeeds or the time is up; `None` then. An attempt is told how much time is left, and sleeps itself.
+/// Repeats `attempt` until it succeeds or the time is up (`None`). It receives the time left, and does the sleeping.
 fn until<T>(
     py: Python<'_>,
     limit: Duration,
@@ -67,7 +67,7 @@ pub fn for_ending(py: Python<'_>, queue: &Queue, id: i64, limit: Duration) -> Py
     until(py, limit, |left| Ok(py.native(|| queue.ended_or_sleep(&mut waiting, id, left))?))
 }
 
-/// Acquires a named lock, waiting while it is held. Return whether it did before the time was up.
+/// Acquires a named lock, waiting while it is held. Returns whether it succeeded before the time was up.
 pub fn for_lock(py: Python<'_>, limit: Duration, acquire: impl Fn() -> crate::Result<bool> + Sync) -> PyResult<bool> {
     let acquired = until(py, limit, |left| {
         let is_acquired = py.native(&acquire)?;

@@ -1,4 +1,4 @@
-//! Warnings of native code go to the package's logger.
+//! Warnings of native code, sent to the package's logger.
 
 use std::cell::Cell;
 
@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 use super::interpreter_exit::until_let_back;
 
 thread_local! {
-    /// A logging handler that calls the queue must not make it warn again.
+    /// Set while this thread warns: a logging handler that calls the queue must not cause another warning.
     static IS_WARNING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Logs a warning. Runs whatever handlers the program has for it, so no lock may be held.
+/// Logs a warning. This runs the program's logging handlers, so no lock may be held.
 pub fn warn(text: &str) {
     if IS_WARNING.replace(true) {
         return;

@@ -1,4 +1,4 @@
-//! `Watcher`: one thread that waits for all tasks of asyncio that wait for something in a file.
+//! `Watcher`: one thread that waits on behalf of all asyncio tasks that wait for one file.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::queue::{self, Claim, Want};
 #[pyclass(frozen, module = "membox_queue._native")]
 pub struct Watcher(pub Arc<queue::Watcher>);
 
-/// How to claim, and how long to wait for it: arguments that were read once.
+/// How to claim and how long to wait: arguments that are parsed once.
 #[pyclass(frozen, module = "membox_queue._native")]
 pub struct ClaimPlan {
     pub how: Claim,
@@ -22,7 +22,7 @@ pub struct ClaimPlan {
 
 #[pymethods]
 impl ClaimPlan {
-    /// Seconds to wait; `inf` means without end.
+    /// Seconds to wait; `inf` means without limit.
     #[getter]
     fn wait(&self) -> f64 {
         as_seconds(self.wait)

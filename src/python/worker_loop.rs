@@ -28,7 +28,7 @@ pub fn stop_all() {
     loops.iter().flat_map(|loops| loops.iter()).filter_map(Weak::upgrade).for_each(|core| core.stop());
 }
 
-/// How the last items were settled, what to do next, the number of the queue, and the items to handle.
+/// How the last items ended, what to do next, the index of the queue, and the items to handle.
 type Step = (Vec<&'static str>, &'static str, usize, Vec<Item>);
 
 impl WorkerLoop {
@@ -46,7 +46,7 @@ impl WorkerLoop {
 
     fn step(&self, py: Python<'_>, slot: usize, endings: Vec<Ending>) -> PyResult<Step> {
         let step = py.native(|| {
-            // An interpreter that exits waits for its threads, so they stop claiming.
+            // An exiting interpreter waits for its threads, so they stop claiming.
             if interpreter_exit::is_exiting() {
                 self.core.stop();
             }
@@ -75,8 +75,8 @@ impl WorkerLoop {
 
     #[pyo3(signature = (slot, results, /))]
     fn done(&self, py: Python<'_>, slot: usize, results: Vec<Bound<'_, PyAny>>) -> PyResult<Step> {
-        // The GIL is released once a step: each release may cost a turn of every other thread. What is too long for the
-        // item's own queue is refused there.
+        // The GIL is released once per step, because each release may let every other thread run first. The core checks
+        // the result against the limit of the item's own queue.
         let queues: Vec<_> = self.core.queues().iter().collect();
         let read = |result: &Bound<'_, PyAny>| {
             if result.is_none() {
@@ -89,7 +89,7 @@ impl WorkerLoop {
         self.step(py, slot, endings)
     }
 
-    /// The first unfinished item failed for this reason; those after it are given back.
+    /// Fails the first unfinished item with this exception, and releases those after it.
     #[pyo3(signature = (slot, items, exception, /))]
     fn failed(
         &self,

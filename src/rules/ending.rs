@@ -1,38 +1,38 @@
-//! What a raised thing means for the item in hand, pure: the one table for loops, `with item:`, asyncio and the drop-in.
+//! What an exception means for the claimed item: the one table for loops, `with item:`, asyncio and the drop-in.
 
-/// What was raised, as far as the rule asks.
+/// The kind of exception, as far as the rule distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Raised {
-    /// Ctrl-C, or the loop's own stop: the grace is over, or a second signal came.
+    /// Ctrl-C, or the loop's own stop: the grace period is over, or a second signal arrived.
     Stop,
-    /// asyncio's cancellation; `from_outside` if somebody cancelled the task that holds the item.
+    /// asyncio's cancellation. `from_outside`: the task that holds the item was itself cancelled.
     Cancelled { from_outside: bool },
     /// A generator or coroutine was closed.
     GeneratorExit,
-    /// The program is to exit.
+    /// The program is about to exit.
     SystemExit,
-    /// Failure injection: the process counts as dead.
+    /// Failure injection: the process is treated as dead.
     Crash,
-    /// Everything else, whether it is an `Exception` or not.
+    /// Anything else, including a `BaseException` that is not an `Exception`.
     Other,
 }
 
 /// Where it was raised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Within {
-    /// In what a loop calls.
+    /// In a function that a loop calls.
     Handler,
     /// In a `with item:` block.
     Block,
 }
 
-/// What it means.
+/// What the exception means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// The item fails, as the exception says, and a loop goes on.
+    /// The item fails as the exception states, and a loop continues.
     Failed,
-    /// The item is counted as a lost claim is, and the loop ends: an item whose handler always exits the program would
-    /// otherwise end every worker.
+    /// The item counts as a lost claim, and the loop ends. If it were not counted, an item whose handler always exits
+    /// the program would end every worker.
     Exited,
     /// The item is released uncounted, and the loop ends.
     Released,
@@ -41,7 +41,7 @@ pub enum Meaning {
 }
 
 impl Meaning {
-    /// As the Python loops spell it.
+    /// The name that the Python loops use.
     #[cfg(feature = "python")]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ pub fn meaning(raised: Raised, within: Within) -> Meaning {
     match (raised, within) {
         (Raised::Crash, _) => Meaning::Crashed,
         (Raised::Stop | Raised::Cancelled { from_outside: true }, _) => Meaning::Released,
-        // Whoever iterates stopped asking; a handler that raises it by itself has no such reason.
+        // The consumer of the iterator stopped. A handler that raises it itself has no such excuse.
         (Raised::GeneratorExit, Within::Block) => Meaning::Released,
         (Raised::SystemExit, _) => Meaning::Exited,
         (Raised::Cancelled { from_outside: false } | Raised::GeneratorExit | Raised::Other, _) => Meaning::Failed,

@@ -1,4 +1,4 @@
-//! What becomes of an enqueue whose key another item has already.
+//! What an enqueue does when another item already has its key.
 
 use crate::error::{Error, Result};
 use crate::model::{OnDuplicate, Status};
@@ -12,7 +12,7 @@ pub enum Taken {
     Replace,
 }
 
-/// Decides it by what the caller said; an error if the caller wants neither.
+/// Decides by the caller's `on_duplicate`. It is an error if the caller allows neither.
 pub fn taken(on_duplicate: OnDuplicate, key: &str, id: i64, status: Option<Status>) -> Result<Taken> {
     match on_duplicate {
         OnDuplicate::Return => Ok(Taken::Keep),

@@ -1,15 +1,16 @@
-//! The worker lease: how the record is written and read, and who may take it.
+//! The worker lease: how its record is written and read, and whether it is live.
 //!
-//! The record is membox's JSON object `{"pid", "hostname", "heartbeat"}` with three members of ours: `owner`, a random
-//! token that refresh and release must present, `ttl`, the seconds it was granted for, and `holder`, the number by which
-//! others see that the process lives. membox's own record has none of them and lives by its heartbeat alone.
+//! The record is membox's JSON object `{"pid", "hostname", "heartbeat"}` with three members of ours. `owner` is a
+//! random token that refresh and release must present. `ttl` is the duration in seconds. `holder` is the number by
+//! which other processes see that this one is alive. membox's own record has none of them, so only its heartbeat
+//! counts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Now, parse_ms};
 use crate::rules::name;
 
-/// What a lease is granted for when its record does not say.
+/// The duration of a lease whose record names none.
 pub const DEFAULT_TTL_MS: i64 = 60_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,7 +28,7 @@ pub struct Record {
     pub holder: Option<i64>,
 }
 
-/// The process that writes a record, for people to read.
+/// The process that writes a record, shown to operators.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer {
     pub pid: u32,
@@ -50,18 +51,18 @@ impl Record {
         serde_json::from_str(stored).ok()
     }
 
-    /// Whether a process wrote it, as membox tells.
+    /// Returns whether this process wrote it, by the two members that membox compares.
     pub fn is_of(&self, writer: Writer) -> bool {
         self.pid == writer.pid && self.hostname == writer.hostname
     }
 
-    /// Whether a stored record carries this one's token. The token is random and stands nowhere else, so there is no need to
-    /// read the record.
+    /// Returns whether a stored record carries this one's token. The token is random and occurs nowhere else, so the
+    /// record need not be parsed.
     pub fn owns(&self, stored: &str) -> bool {
         self.owner.as_ref().is_some_and(|owner| stored.contains(owner.as_str()))
     }
 
-    /// The same with a new heartbeat.
+    /// Returns the record with a new heartbeat.
     pub fn beaten_at(&self, now: Now) -> Self {
         Self { heartbeat: now.iso(), ..self.clone() }
     }
@@ -71,8 +72,8 @@ impl Record {
     }
 }
 
-/// The lease that holds others off, if the stored value is one: readable, not run out, and its process not dead. A
-/// heartbeat further ahead than the lease is long can only come from a clock that was wrong, so it holds nobody off.
+/// Returns the lease that keeps other workers out, if the stored value is one: readable, not expired, its process not
+/// dead. A heartbeat further ahead than the lease is long comes from a wrong clock, so it keeps no worker out.
 pub fn live(stored: Option<&str>, default_ttl_ms: i64, now: Now, is_alive: impl FnOnce(i64) -> bool) -> Option<Record> {
     let record = Record::parse(stored?)?;
     let ttl_ms = match record.ttl {
@@ -84,7 +85,7 @@ pub fn live(stored: Option<&str>, default_ttl_ms: i64, now: Now, is_alive: impl 
     (age < ttl_ms && lead <= ttl_ms && record.holder.is_none_or(is_alive)).then_some(record)
 }
 
-/// The key of a queue's lease: membox's own for the default queue.
+/// Returns the key of a queue's lease; the default queue has membox's own.
 pub fn key(queue: &str) -> String {
     if queue == name::DEFAULT_QUEUE { "worker_lease".into() } else { format!("worker_lease:{queue}") }
 }

@@ -1,4 +1,4 @@
-//! The rules: pure functions of facts, the time and dice. Everything a rule needs is an argument.
+//! The rules: pure functions of facts, the time and a random number. Everything a rule needs is an argument.
 
 #[cfg(any(feature = "python", test))]
 pub mod ending;

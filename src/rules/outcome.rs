@@ -1,8 +1,8 @@
-//! The rule, pure: how a claim ended and how often it has failed before decide what becomes of the item.
+//! The rule for the end of a claim: how it ended and how often it failed before decide what becomes of the item.
 
 use super::retry::Retry;
 
-/// Failure texts longer than this are cut, with a mark.
+/// Longer failure texts are truncated, with a mark.
 pub const ERROR_LIMIT: usize = 8 * 1024;
 
 const CUT_MARK: &str = " … [cut]";
@@ -12,22 +12,22 @@ const CUT_MARK: &str = " … [cut]";
 pub enum Ending {
     /// The work is done. The result is JSON text.
     Done { result: Option<String> },
-    /// It failed. `retry_in` (ms) overrides the policy's delay, `give_up` ends it here.
+    /// The attempt failed. `retry_in` (ms) overrides the delay of the retry policy; `give_up` allows no retry.
     Failed { error: String, retry_in: Option<i64>, give_up: bool },
-    /// The holder's lease ran out, or the holder is gone.
+    /// The lease expired, or the worker's process is gone.
     Lost { worker: Option<String> },
-    /// Given back; nothing is counted. The reason is only for the history.
+    /// Released; nothing is counted. The reason is only for the history.
     Released { delay: i64, reason: Option<String> },
 }
 
 impl Ending {
-    /// Given back at once and without a word.
+    /// Released without a delay or a reason.
     pub fn given_back() -> Self {
         Self::Released { delay: 0, reason: None }
     }
 }
 
-/// How often an item has failed, and how often it may.
+/// How often an item has failed, and its retry limit.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryState<'a> {
     pub retries: u32,
@@ -37,19 +37,19 @@ pub struct RetryState<'a> {
 }
 
 impl RetryState<'_> {
-    /// The Nth failure or lost lease is final.
+    /// The failure or lost claim with this number is final.
     pub fn limit(&self) -> u32 {
         self.max_retries.or(self.policy.map(|policy| policy.max)).unwrap_or(self.queue_max)
     }
 }
 
-/// What is to be written.
+/// What to write to the row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     Done {
         result: Option<String>,
     },
-    /// `delay_ms` is counted from the transaction that writes it; `None` is at once.
+    /// `delay_ms` counts from the transaction that writes it; `None` means no delay.
     Pending {
         delay_ms: Option<i64>,
         retries: u32,
@@ -66,19 +66,19 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     Done,
-    /// Came to rest as failed.
+    /// Ended as failed.
     Failed,
-    /// Went back for an automatic retry.
+    /// Pending again for an automatic retry.
     Postponed,
     Released,
     /// The receipt was stale; nothing was changed.
     Lost,
-    /// It had been cancelled meanwhile, and came to rest as that, whatever the holder said.
+    /// The item was cancelled in the meantime and is now `cancelled`, whatever its worker reported.
     Cancelled,
 }
 
 impl Settled {
-    /// As reports and the history spell it.
+    /// The word used in reports and the history.
     pub fn as_str(self) -> &'static str {
         match self {
             Settled::Done => "done",
@@ -90,13 +90,13 @@ impl Settled {
         }
     }
 
-    /// Whether what the holder said was recorded.
+    /// Returns whether the worker's report was recorded.
     pub fn took_effect(self) -> bool {
         !matches!(self, Settled::Lost | Settled::Cancelled)
     }
 }
 
-/// Decides. `dice` in 0..1 spreads the back-off; it is passed in so that the rule stays pure.
+/// Decides what becomes of the item. `dice` in 0..1 spreads the back-off; as an argument it keeps the rule pure.
 pub fn decide(ending: Ending, left: &RetryState, dice: f64) -> (Verdict, Settled) {
     match ending {
         Ending::Done { result } => (Verdict::Done { result }, Settled::Done),
@@ -137,7 +137,7 @@ fn vanished(worker: Option<&str>, retries: u32) -> String {
     )
 }
 
-/// A failure text is never empty and never endless.
+/// Makes a failure text that is neither empty nor longer than the limit.
 pub fn presentable(error: String) -> String {
     if error.is_empty() {
         return "failed without a reason".into();

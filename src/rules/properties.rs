@@ -1,4 +1,4 @@
-//! What must hold for any value whatever: codecs give back what they were given, and nothing that is read makes us panic.
+//! Property tests: encoding and decoding return the original value, and no input makes a parser panic.
 
 use proptest::prelude::*;
 use serde_json::{Map, Number, Value};
@@ -37,7 +37,7 @@ fn content() -> impl Strategy<Value = Content> {
     ]
 }
 
-/// Seconds as people, and as fuzzers, give them.
+/// Seconds as users and fuzzers give them.
 fn seconds() -> impl Strategy<Value = f64> {
     prop_oneof![any::<f64>(), 0.0..1e6, Just(f64::NAN), Just(f64::INFINITY), Just(1e300)]
 }
@@ -52,7 +52,7 @@ fn retry() -> impl Strategy<Value = Retry> {
     )
 }
 
-/// Mostly nonsense, sometimes nearly a pattern.
+/// Mostly nonsense, sometimes nearly a cron pattern.
 fn pattern() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), "[-*/,?LW#0-9 ]{0,24}", "([-*/,0-9A-Z#L]{1,6} ){4}[-*/,0-9A-Z#L]{1,6}"]
 }

@@ -1,4 +1,4 @@
-//! How many items may be claimed in a period: never more than `count` in any `per` milliseconds.
+//! The rate limit: at most `count` claims in any `per` milliseconds.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,25 +22,26 @@ impl Rate {
         Ok(Self { count, per_ms })
     }
 
-    /// The number of the claim that the next one must keep its distance from, by the number of the last.
+    /// Returns the number of the claim that must be a period old before the next one. `last` is the latest claim's
+    /// number.
     pub fn before(&self, last: i64) -> i64 {
         last.saturating_add(1).saturating_sub(i64::from(self.count))
     }
 
-    /// When the next claim is allowed, if not now: `earlier` is when the claim `count` before it was made. One that lies
-    /// further ahead than a period was made by a clock that was wrong, and holds nobody.
+    /// Returns when the next claim is allowed, if not now. `earlier` is the time of the claim `count` before it. A time
+    /// more than a period ahead comes from a wrong clock and delays nothing.
     pub fn wait(&self, earlier: Option<i64>, now: Now) -> Option<i64> {
         let free = earlier.filter(|at| at.saturating_sub(now.ms()) <= self.per_ms)?.saturating_add(self.per_ms);
         (free > now.ms()).then_some(free)
     }
 
-    /// The latest time that `wait` may say.
+    /// The latest time that `wait` can return.
     pub fn furthest(&self, now: Now) -> i64 {
         now.plus(self.per_ms.saturating_mul(2))
     }
 }
 
-/// As it is written in Python.
+/// The text is the Python expression.
 impl std::fmt::Display for Rate {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "Rate({}, per={})", self.count, self.per_ms as f64 / 1000.0)

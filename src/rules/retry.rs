@@ -1,4 +1,4 @@
-//! When a failed item goes back to pending by itself.
+//! The retry policy: when a failed item becomes pending again by itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub enum Backoff {
     Linear,
 }
 
-/// When a failed item goes back to pending by itself.
+/// When a failed item becomes pending again by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Retry {
     pub max: u32,
@@ -23,7 +23,7 @@ pub struct Retry {
     pub kind: Backoff,
 }
 
-/// As it is written in Python.
+/// The text is the Python expression.
 impl std::fmt::Display for Retry {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { max, base, factor, cap, jitter, kind } = self;
@@ -57,14 +57,14 @@ impl Retry {
         Ok(Self { max, base, factor, cap, jitter, kind })
     }
 
-    /// The pause after the given failure (the first is 1), in milliseconds.
+    /// The delay after the given failure (the first is 1), in milliseconds.
     pub fn delay(&self, failure: u32, dice: f64) -> i64 {
         let step = f64::from(failure.max(1));
         let pause = match self.kind {
             Backoff::Exponential => self.base * self.factor.powf(step - 1.0),
             Backoff::Linear => self.base * step,
         };
-        // A zero base times an overflowed power is no number; zero is what was meant.
+        // Zero times an overflowed power is NaN; with a base of zero the delay is zero.
         let pause = if pause.is_nan() { 0.0 } else { pause };
         let spread = 1.0 + self.jitter * (2.0 * dice - 1.0);
         let seconds = (pause.min(self.cap) * spread).min(self.cap).clamp(0.0, LATEST_MS as f64 / 1000.0);

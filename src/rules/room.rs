@@ -1,8 +1,8 @@
-//! Whether a queue with `max_pending` has room.
+//! The limit `max_pending`: whether a queue has room for more items.
 
 use crate::error::{Error, Result};
 
-/// Refuses an enqueue that made a full queue longer; one that only found its key there did not.
+/// Refuses an enqueue that made a full queue longer. One that only found its key in use added nothing.
 pub fn check(limit: i64, before: i64, pending: i64) -> Result<()> {
     if pending - before > limit {
         return Err(Error::NeverRoom { added: pending - before, limit });

@@ -1,4 +1,4 @@
-//! Settings: what an object was opened with, what `configure` stored in the file, and what holds in the end.
+//! Settings: those an object was opened with, those `configure` stored in the file, and which of them apply.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,10 +8,10 @@ use super::rate::Rate;
 use super::retry::Retry;
 use crate::error::{Error, Result};
 
-/// What `max_bytes` can be at most.
+/// The largest value of `max_bytes`.
 pub const MOST_BYTES: usize = 512 * 1024 * 1024;
 
-/// Some of the settings: given, stored or to be stored. In the file it is one JSON object a queue.
+/// Some of the settings: given, stored or to be stored. The file has one JSON object per queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -23,12 +23,12 @@ pub struct Settings {
     pub retry: Option<Retry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<usize>,
-    /// How many items may wait.
+    /// How many items may be pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_pending: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Of each group.
+    /// The rate of each group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_rate: Option<Rate>,
     /// How long done items are kept.
@@ -43,15 +43,15 @@ pub struct Settings {
     /// Whether done items keep their content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_content: Option<bool>,
-    /// How many items of one group may run at once. It has a row of its own, because triggers read it.
+    /// How many items of one group may run at once. It is stored in a separate row, because triggers read it.
     #[serde(skip)]
     pub group_limit: Option<u32>,
-    /// What a newer version has stored beside these.
+    /// Settings that a newer version has stored; they are kept.
     #[serde(flatten)]
     pub others: Map<String, Value>,
 }
 
-/// Does the same with every setting.
+/// Expands to the same code for every setting.
 macro_rules! for_each_setting {
     ($do:ident) => {
         $do!(lease_ms "lease", max_retries "max_retries", retry "retry", max_bytes "max_bytes", max_pending "max_pending",
@@ -64,7 +64,7 @@ macro_rules! list {
     ($($field:ident $name:literal),*) => { &[$($name),*] };
 }
 
-/// The names of all, as their arguments are named.
+/// The names of all settings, which are also their argument names.
 pub const NAMES: &[&str] = for_each_setting!(list);
 
 impl Settings {
@@ -93,7 +93,7 @@ impl Settings {
         }
     }
 
-    /// Refuses an object whose arguments differ from what the file says.
+    /// Refuses an object whose arguments differ from the stored settings.
     pub fn check_against(&self, stored: &Self, queue: &str) -> Result<()> {
         macro_rules! compare {
             ($($field:ident $name:literal),*) => {
@@ -106,7 +106,7 @@ impl Settings {
         Ok(())
     }
 
-    /// These settings, and where they say nothing, the others.
+    /// Returns these settings, with unset ones filled from `others`.
     pub fn or(&self, others: &Self) -> Self {
         let mut all = others.clone();
         macro_rules! overlay {
@@ -120,7 +120,7 @@ impl Settings {
         all
     }
 
-    /// Forgets those that differ from what the file says.
+    /// Unsets those that differ from the stored settings.
     pub fn yield_to(&mut self, stored: &Self) {
         macro_rules! clear {
             ($($field:ident $name:literal),*) => {
@@ -132,7 +132,7 @@ impl Settings {
         for_each_setting!(clear);
     }
 
-    /// Forgets one by the name of its argument. Says whether there is one of that name.
+    /// Unsets a setting by its argument name. Returns whether there is a setting of that name.
     pub fn forget(&mut self, wanted: &str) -> bool {
         macro_rules! clear {
             ($($field:ident $name:literal),*) => {
@@ -146,7 +146,7 @@ impl Settings {
         true
     }
 
-    /// The names of those that say something.
+    /// The names of those that are set.
     pub fn names(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         macro_rules! collect {
@@ -185,14 +185,14 @@ impl Settings {
     }
 }
 
-/// A value as the people who gave it wrote it.
+/// A value in the form that the user gave it.
 trait Shown {
     fn shown(&self, name: &str) -> String;
 }
 
 impl Shown for i64 {
     fn shown(&self, name: &str) -> String {
-        // Milliseconds here are seconds to those who gave them.
+        // Users give durations in seconds.
         if name.starts_with("keep_last") || name == "max_pending" {
             self.to_string()
         } else {

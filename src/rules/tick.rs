@@ -1,4 +1,4 @@
-//! Recurring schedules, pure: when the next tick is.
+//! Recurring schedules: when the next tick is.
 
 use std::str::FromStr;
 
@@ -16,18 +16,18 @@ use crate::model::{LATEST_MS, Now};
 pub enum Timing {
     /// A cron pattern, read in a time zone.
     Cron { pattern: String, tz: String },
-    /// Every so many milliseconds.
+    /// A fixed interval in milliseconds.
     Every(i64),
 }
 
 impl Timing {
-    /// Refuses what can never tick.
+    /// Refuses a timing that can never tick.
     pub fn check(&self, now: Now) -> Result<()> {
         self.next(now.ms(), now).map(drop)
     }
 
-    /// The first tick after now. `planned` is the one that was to come: an interval keeps its beat from there, and ticks
-    /// that were missed are not made up for.
+    /// Returns the first tick after now. `planned` is the tick that was due next: an interval keeps its phase from
+    /// there. Missed ticks are skipped.
     pub fn next(&self, planned: i64, now: Now) -> Result<i64> {
         let next = match self {
             Timing::Every(every) if *every < 1 => {
@@ -35,7 +35,7 @@ impl Timing {
             }
             Timing::Every(every) => {
                 let late = now.ms().saturating_sub(planned);
-                // A beat further ahead than one interval comes from a clock that was wrong.
+                // A tick planned more than one interval ahead comes from a wrong clock.
                 if late < -every {
                     now.plus(*every)
                 } else {
@@ -54,13 +54,13 @@ impl Timing {
     }
 }
 
-/// The first moment after another that a pattern fits.
+/// Returns the first moment after `after` that matches the pattern.
 fn next_match(cron: &Cron, after: &Zoned) -> std::result::Result<Timestamp, CronError> {
     if cron.determine_job_type() == JobType::IntervalWildcard {
         return Ok(cron.find_next_occurrence(after, false)?.timestamp());
     }
-    // A fixed time of day is looked for on the clock face, where no hour is left out: in a time zone croner takes the
-    // hour that is left out for the one it looks for, and ticks once more.
+    // A fixed time of day is searched in local time without a zone, where no hour is skipped. With a time zone, croner
+    // mistakes the hour that a clock change skips for a match, and ticks once too often.
     let mut face = after.datetime();
     loop {
         face = cron.find_next_occurrence(&face, false)?;
@@ -71,7 +71,7 @@ fn next_match(cron: &Cron, after: &Zoned) -> std::result::Result<Timestamp, Cron
     }
 }
 
-/// When the clocks of a time zone show this for the first time, or leave it out.
+/// Returns when the clocks of a time zone first show this time, or the moment at which they skip it.
 fn first_shown(face: DateTime, tz: &TimeZone) -> Option<Timestamp> {
     let ambiguous = tz.to_ambiguous_timestamp(face);
     let earlier = ambiguous.earlier().ok()?;
@@ -134,7 +134,7 @@ mod tests {
             ("30 1 * * *", "Europe/Berlin", "2026-03-29 00:30:00", "2026-03-29 23:30:00.000"),
             ("30 23 * * *", "America/Santiago", "2026-09-06 03:30:00", "2026-09-07 02:30:00.000"),
             ("0 0 * * 1", "Africa/Cairo", "2026-04-22 12:00:00", "2026-04-26 21:00:00.000"),
-            // On 2011-12-30, which Samoa left out, it is made up for at the beginning of the 31st.
+            // Samoa skipped 2011-12-30, so its tick comes at the beginning of the 31st.
             ("0 12 * * *", "Pacific/Apia", "2011-12-29 22:00:00", "2011-12-30 10:00:00.000"),
         ] {
             assert_eq!(next(&cron(pattern, tz), before), expected, "{pattern} in {tz}");

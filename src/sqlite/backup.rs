@@ -15,14 +15,15 @@ use crate::store::Wait;
 
 /// Pages copied between two checks for signals.
 const PAGES_AT_A_TIME: i32 = 1024;
-/// SQLite reads these with the database of that name, even if they belong to another one.
+/// SQLite reads these files with the database of that name, even if they belong to another one.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
-/// A partial copy that was not written to for this long belongs to a backup that was killed.
+/// A partial copy not written to for this long belongs to a backup that was killed.
 const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Database {
-    /// Copies the file to one that does not exist yet, with the same mode. The copy has its name only once it is whole:
-    /// a process that dies in between leaves a `<target>.<random>.partial`, which a later backup to that name removes.
+    /// Copies the file to one that does not exist yet, with the same mode. The copy gets its name only once it is
+    /// complete. A process that dies before leaves a `<target>.<random>.partial`, which a later backup to that name
+    /// removes.
     pub fn backup(&self, target: &Path, wait: Wait) -> Result<()> {
         let Place::File(target) = Place::resolve(target)? else {
             return Err(Error::Invalid("a backup is a file; give the path of one that does not exist yet".into()));
@@ -31,7 +32,7 @@ impl Database {
         remove_abandoned(&target);
         let partial = Partial::new(&target, self.place())?;
         self.read(|source| {
-            // One snapshot for the whole copy, so that commits made meanwhile are not included.
+            // One snapshot for the whole copy, which therefore excludes commits made in the meantime.
             let _snapshot = Snapshot::begin(source)?;
             let copied = copy(source, &partial.0, wait);
             // Before the copy gets its name, by which other processes may open it.
@@ -99,7 +100,7 @@ struct Partial(PathBuf);
 
 impl Partial {
     /// Creates an empty file with a random name, so that two backups do not collide. Its mode never exceeds that of the
-    /// source, so that no user may read it who may not read the source.
+    /// source, so that only users who may read the source can read the copy.
     fn new(target: &Path, source: &Place) -> Result<Self> {
         let number =
             getrandom::u64().map_err(|error| Error::Storage(format!("no random name for the copy: {error}")))?;
@@ -172,7 +173,7 @@ fn rename_at_once(from: &Path, to: &Path) -> std::io::Result<()> {
     let name = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes()).map_err(std::io::Error::from);
     let (from, to) = (name(from)?, name(to)?);
     let flags = libc::RENAME_NOREPLACE;
-    // SAFETY: two NUL-terminated paths. By its number, because not every C library has a function for it.
+    // SAFETY: two NUL-terminated paths. Called by number, because not every C library has a function for it.
     let code = unsafe {
         libc::syscall(libc::SYS_renameat2, libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), flags)
     };
@@ -192,7 +193,7 @@ fn rename_at_once(_from: &Path, _to: &Path) -> std::io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// Removes partial copies of backups to this name that were killed long ago. A running backup writes all the time.
+/// Removes partial copies of backups to this name that were killed long ago. A running backup writes continually.
 fn remove_abandoned(target: &Path) {
     let (Some(directory), Some(name)) = (target.parent(), target.file_name()) else { return };
     // If the directory cannot be listed, nothing is removed and the backup continues.
@@ -217,7 +218,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Syncs the directory, so that the name survives a power cut as the content does.
+/// Syncs the directory, so that the name survives a power cut too.
 fn sync_directory(target: &Path) {
     #[cfg(unix)]
     if let Some(directory) = target.parent().and_then(|parent| std::fs::File::open(parent).ok()) {

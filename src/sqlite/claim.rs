@@ -1,4 +1,4 @@
-//! Claims on SQLite.
+//! The statements of a claim on SQLite.
 
 use rusqlite::{OptionalExtension, params};
 

@@ -1,4 +1,4 @@
-//! The SQLite engine as the verbs see it.
+//! The `Store` trait for SQLite.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -14,7 +14,7 @@ use crate::model::Now;
 use crate::store::{ChangeWatch, Flush, ForeignStatements, Health, Liveness, Renewal, Store, Tx, View, Wait};
 use crate::wake::Bell;
 
-/// How long the write lock is left free between two transactions of a long call, at most.
+/// The longest time that the write lock is left free between two transactions of a long call.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 impl Store for Database {
@@ -30,7 +30,7 @@ impl Store for Database {
 
     fn look(&self, now: Now, is_moment: bool, look: &mut dyn FnMut(&dyn View) -> Result<()>) -> Result<()> {
         self.read(|connection| {
-            // In memory the one connection may be inside a transaction already, which is one moment.
+            // In memory, the only connection may already be in a transaction, which is one snapshot.
             let begins = is_moment && connection.is_autocommit();
             let _moment = begins.then(|| connection.unchecked_transaction()).transpose()?;
             look(&Transaction::new(connection, self, now))
@@ -113,8 +113,8 @@ impl Store for Database {
         Database::checkpoint(self)
     }
 
-    /// Other programs ask for the lock now and then, and would hardly ever find it in the instant between two
-    /// transactions. So it is left free for half as long as it was held.
+    /// Other programs poll for the lock, and would rarely find it free in the instant between two transactions. So it
+    /// is left free for half as long as it was held.
     fn let_others_write(&self, held: Duration) {
         if self.log_path().is_some() {
             std::thread::sleep((held / 2).min(LONGEST_PAUSE));
@@ -132,7 +132,7 @@ impl Liveness for SignOfLife {
     }
 }
 
-/// Asks a connection of its own for its `data_version`, which tells of commits by others since it was asked last.
+/// Reads `data_version` on a separate connection; it changes with every commit of another connection.
 struct VersionWatch {
     version: Option<(Lent, i64)>,
     database: Weak<Database>,

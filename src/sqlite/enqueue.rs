@@ -1,4 +1,4 @@
-//! Enqueue on SQLite.
+//! The statements of an enqueue on SQLite.
 
 use rusqlite::{OptionalExtension, ToSql, params};
 
@@ -15,7 +15,7 @@ impl EnqueueTx for Transaction<'_> {
             let mut values = values.iter().enumerate();
             values.try_for_each(|(index, value)| statement.raw_bind_parameter(index + 1, value))
         })?;
-        // SQLite has its own copy now; of a large document one copy less is worth it.
+        // SQLite has its own copy now; this frees ours early, which matters for a large document.
         drop(row);
         match statement.raw_execute().map_err(|error| self.not_inserted(error))? {
             0 => Err(self.without_effect("the new item")),
@@ -60,10 +60,10 @@ impl Transaction<'_> {
         Ok(names.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// SQLite calls it a full disk when it has no id to give.
+    /// Converts the error of an insert. SQLite reports a full disk when it has no id left.
     pub(super) fn not_inserted(&self, error: rusqlite::Error) -> Error {
         let is_full = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
-        // Without AUTOINCREMENT there is no sqlite_sequence; then SQLite looks for an id that is free.
+        // Without AUTOINCREMENT there is no sqlite_sequence; SQLite then searches for a free id.
         let are_used_up =
             || self.connection.query_row(statement!("ids_used_up"), [], |row| row.get(0)).unwrap_or(false);
         if is_full && are_used_up() {

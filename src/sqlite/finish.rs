@@ -1,4 +1,4 @@
-//! The end of a claim on SQLite.
+//! The statements that end a claim on SQLite.
 
 use rusqlite::params;
 

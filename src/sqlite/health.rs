@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::model::Now;
 use crate::store::{Health, Kept, View};
 
-/// At most this many faults, and items of each kind, are reported.
+/// The largest number of faults, and of items of each kind, that is reported.
 const MOST_REPORTED: usize = 100;
 
 impl Database {

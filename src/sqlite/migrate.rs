@@ -10,15 +10,15 @@ use crate::error::{Error, Result};
 /// The schema this version writes.
 pub const VERSION: i64 = 5;
 
-/// The value of `PRAGMA auto_vacuum` that allows free pages to be returned by small steps.
+/// The value of `PRAGMA auto_vacuum` that allows free pages to be returned in small steps.
 const INCREMENTAL: i64 = 2;
 
 /// What differs from file to file after migration.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// The application has a `meta` table of another shape, so the worker lease lives in ours.
+    /// The application has a `meta` table of another shape, so the worker lease is stored in ours.
     pub own_meta: bool,
-    /// Free pages can be returned to the file system by small steps.
+    /// Free pages can be returned to the file system in small steps.
     pub gives_back_space: bool,
 }
 
@@ -29,16 +29,16 @@ pub struct Prepared {
     pub mended: Vec<String>,
 }
 
-/// Brings a freshly opened file to the present schema and into WAL mode.
+/// Migrates a newly opened file to the current schema and switches it to WAL mode.
 pub fn prepare(connection: &mut Connection, place: &Place, patience: Duration) -> Result<Prepared> {
-    // Reads first: nothing is written to a file that is not a database, belongs to a newer version, or has a table of
-    // that name that is not a queue.
+    // Reads first. Nothing is written to a file that is not a database, belongs to a newer version, or has another kind
+    // of table under our name.
     let found = version(connection)?;
     if found == 0 {
         check_table(connection)?;
     }
     if let Place::File(_) = place {
-        // Takes effect only in an empty file, which will be ours: its free pages can then be returned by small steps.
+        // Takes effect only in an empty file, which will be ours. Its free pages can then be returned in small steps.
         if connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0))? == 0 {
             connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
         }
@@ -53,10 +53,10 @@ pub fn prepare(connection: &mut Connection, place: &Place, patience: Duration) -
 
 fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
     let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Another process may have migrated it meanwhile.
+    // Another process may have migrated it in the meantime.
     let found = version(&tx)?;
     check_table(&tx)?;
-    // Without a version the file has nothing of ours, or remains of dropped tables, which are completed below.
+    // Without a version, the file has nothing of ours or remains of dropped tables, which are completed below.
     let has_lost_version = found == 0 && schema::has_remains(&tx)?;
     if has_lost_version {
         tx.execute_batch(include_str!("migrations/0002_leave.sql"))?;

@@ -38,7 +38,7 @@ use crate::error::Result;
 use crate::model::Now;
 use crate::store::Tx;
 
-/// One statement, one file, one name.
+/// The text of a statement, by the name of its file.
 macro_rules! statement {
     ($name:literal) => {
         include_str!(concat!("sql/", $name, ".sql"))
@@ -46,7 +46,7 @@ macro_rules! statement {
 }
 use statement;
 
-/// A transaction, or a look beside the writer, with the one clock reading that everything in it shares.
+/// A write transaction or a read snapshot, with the one clock reading that everything in it shares.
 pub struct Transaction<'a> {
     connection: &'a Connection,
     database: &'a Database,
@@ -63,12 +63,12 @@ impl<'a> Transaction<'a> {
         self.now_text.get_or_init(|| self.now.text())
     }
 
-    /// How many rows were changed.
+    /// Runs a statement and returns how many rows it changed.
     fn run(&self, sql: &str, values: &[&dyn ToSql]) -> Result<usize> {
         Ok(self.connection.prepare_cached(sql)?.execute(values)?)
     }
 
-    /// The first column of the first row.
+    /// Returns the first column of the first row.
     fn one<T: FromSql>(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Option<T>> {
         self.first(sql, values, |row| row.get(0))
     }

@@ -3,8 +3,8 @@
 //! Lengths are those of SQLite's record format. Padding that does not fit exactly costs time, never correctness: SQLite
 //! then rewrites the whole row. The two columns are called `filler` in the table.
 
-/// Bytes for the columns that vary: the status; while processing a time, a token, the lease, the worker's name and
-/// number; once finished two times and the worker's name.
+/// Bytes for the columns that vary. While processing: a time, a token, the lease, the worker's name and number. Once
+/// finished: two times and the worker's name. Always: the status.
 const ROOM: usize = 104;
 /// A longer blob would need a longer record header, which would change the row's length.
 const LARGEST: usize = 57;

@@ -1,4 +1,4 @@
-//! Rates on SQLite.
+//! The statements that keep a rate on SQLite.
 
 use rusqlite::params;
 

@@ -1,4 +1,4 @@
-//! What can be asked on SQLite, in a transaction or beside the writer.
+//! Queries on SQLite, in a write transaction or in parallel with the writer.
 
 use rusqlite::{ToSql, params};
 
@@ -8,9 +8,9 @@ use crate::error::Result;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, Schedule, Status};
 use crate::store::{Forecast, Page, ReclaimTx, Scout, StoredSettings, View, Waiting};
 
-/// How many processes are looked at at once.
+/// How many processes are checked at once.
 const HOLDERS_AT_A_TIME: i64 = 256;
-/// As many stuck items are told at most.
+/// The largest number of stuck items that is reported.
 const MOST_STUCK: usize = 100;
 
 impl View for Transaction<'_> {
@@ -210,7 +210,7 @@ impl Transaction<'_> {
         Ok(Some(item))
     }
 
-    /// The items whose ids a statement finds, in its order.
+    /// Returns the items whose ids a statement finds, in its order.
     fn items_by_id(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<Item>> {
         let ids: Vec<i64> = self.all(sql, values, |row| row.get(0))?;
         ids.into_iter().filter_map(|id| self.item(id).transpose()).collect()

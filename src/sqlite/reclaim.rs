@@ -1,4 +1,4 @@
-//! Finding claims that are over without an end, on SQLite.
+//! The statements that find claims that are over without an end, on SQLite.
 
 use rusqlite::params;
 

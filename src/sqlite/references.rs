@@ -1,5 +1,5 @@
-//! Foreign keys by which tables of the user refer to items. Our connections do not enforce them, so that our deletes
-//! neither cascade nor fail half-way. Instead, items that are referred to are not deleted.
+//! Foreign keys by which tables of the application refer to items. Our connections do not enforce them, so that our
+//! deletes neither cascade nor fail half-way. Instead, items that are referred to are not deleted.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::sync::Mutex;
 pub struct Reference {
     pub table: String,
     key: i64,
-    /// Its columns, and those of the items they refer to.
+    /// The key's columns, each with the item's column that it refers to.
     columns: Vec<(String, String)>,
 }
 
-/// The foreign keys of a file that refer to items, usually none; read again when its schema has changed.
+/// The foreign keys of a file that refer to items, usually none. Read again when the schema has changed.
 #[derive(Default)]
 pub struct References(Mutex<Option<(i64, Arc<[Reference]>)>>);
 
@@ -48,7 +48,7 @@ fn read(connection: &Connection) -> Result<Vec<Reference>> {
 }
 
 impl Reference {
-    /// Returns those of the given items of a queue that the key refers to.
+    /// Of the given items of a queue, returns those that the key refers to.
     pub fn among(&self, connection: &Connection, queue: &str, ids: &[i64]) -> Result<Vec<i64>> {
         let sql = format!(
             "SELECT item.id FROM json_each(?2) AS asked CROSS JOIN ingest_queue AS item ON item.id = asked.value
@@ -69,7 +69,7 @@ impl Reference {
         collect(connection, &sql, params![queue, limit as i64])
     }
 
-    /// Only here is SQL formatted, because table and column names are the user's. The item stands on the left: its
+    /// The table and column names are the application's, so this SQL has to be formatted. The item is on the left: its
     /// columns decide how values are compared, as they do for foreign keys.
     fn condition(&self) -> String {
         let (theirs, ours): (Vec<_>, Vec<_>) =

@@ -12,13 +12,13 @@ impl Database {
     }
 }
 
-/// Return whether it was held still.
+/// Renews one lease. Returns whether it was still held.
 fn renew(tx: &dyn Tx, renewal: &Renewal) -> Result<bool> {
     match &renewal.what {
         Renews::Claim { queue, receipt, progress } => {
             let is_held = tx.extend(queue, *receipt, renewal.lease_ms)?;
             if let (true, Some((fraction, note))) = (is_held, progress) {
-                // A lease is worth more: an error that leaves the transaction whole costs only the progress.
+                // The lease matters more: if the transaction survives the error, only the progress is lost.
                 match tx.set_progress(queue, *receipt, *fraction, note.as_deref()) {
                     Err(error) if matches!(error, Error::Io(_)) || !tx.is_open() => return Err(error),
                     _ => {}

@@ -1,4 +1,4 @@
-//! What people do to items, on SQLite.
+//! The statements with which operators change items, on SQLite.
 
 use rusqlite::params;
 

@@ -1,4 +1,4 @@
-//! Removing finished items, on SQLite.
+//! The statements that remove finished items, on SQLite.
 
 use rusqlite::params;
 use rusqlite::types::Value as SqlValue;
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::model::Status;
 use crate::store::{Ended, Kept, RetentionTx};
 
-/// What is kept of a file's free pages: a part of all, and at least so many.
+/// The free pages that a file keeps: one in `KEPT_FREE_PART` of all its pages, and at least `KEPT_FREE_PAGES`.
 const KEPT_FREE_PART: i64 = 5;
 const KEPT_FREE_PAGES: i64 = 256;
 
@@ -41,7 +41,7 @@ impl RetentionTx for Transaction<'_> {
     }
 
     fn ended(&self, queue: &str, status: Status, before: Option<&str>, after: i64, limit: i64) -> Result<Vec<Ended>> {
-        // Every time, whatever another program wrote, comes before a blob.
+        // SQLite orders text and numbers before a blob, so an empty blob means no time limit.
         let before = before.map_or(SqlValue::Blob(Vec::new()), |text| SqlValue::Text(text.into()));
         let mut statement = self.connection.prepare_cached(statement!("ended"))?;
         let rows = statement
@@ -69,7 +69,7 @@ impl RetentionTx for Transaction<'_> {
         let (free, pages) = (ask("PRAGMA freelist_count")?, ask("PRAGMA page_count")?);
         let spare = free - (pages / KEPT_FREE_PART).max(KEPT_FREE_PAGES);
         if spare > 0 {
-            // It gives back a page a step.
+            // Each step of the statement frees one page.
             let mut statement = self.connection.prepare(&format!("PRAGMA incremental_vacuum({})", spare.min(most)))?;
             let mut steps = statement.query([])?;
             while steps.next()?.is_some() {}

@@ -1,4 +1,4 @@
-//! Rows as other programs may have left them: no value may make reading one fail.
+//! Row mappers. Other programs may have written the rows, so no value may make reading one fail.
 
 use arc_swap::ArcSwapOption;
 use rusqlite::Row;
@@ -37,8 +37,8 @@ pub fn read_counts(row: &Row) -> rusqlite::Result<Counts> {
     })
 }
 
-/// The one row mapper, by `item.sql`. Other programs write this table too, so no value may make it fail: what cannot be
-/// read is said in `damage`.
+/// The only row mapper for items; it reads the columns of `item.sql`. Other programs write this table too, so no value
+/// may make it fail. `damage` describes what cannot be read.
 pub fn read_item(row: &Row) -> rusqlite::Result<Item> {
     let kind = text(row, 3)?.unwrap_or_default();
     let (content, unreadable) = match content(row.get_ref(2)?, &kind) {
@@ -79,7 +79,7 @@ pub fn read_item(row: &Row) -> rusqlite::Result<Item> {
     })
 }
 
-/// An item about to be delivered: it must be what was enqueued.
+/// Reads an item about to be delivered, and compares it with the checksum of what was enqueued.
 pub fn read_delivered(row: &Row) -> rusqlite::Result<Item> {
     let mut item = read_item(row)?;
     let is_intact = match row.get_ref(23)? {
@@ -97,7 +97,7 @@ pub fn read_delivered(row: &Row) -> rusqlite::Result<Item> {
     Ok(item)
 }
 
-/// `None` when the columns are not even of the types that an enqueue writes.
+/// Computes the checksum of a row; `None` if its columns do not have the types that an enqueue writes.
 fn stored_sum(row: &Row) -> rusqlite::Result<Option<i64>> {
     let headers = match row.get_ref(19)? {
         ValueRef::Null => None,
@@ -110,13 +110,13 @@ fn stored_sum(row: &Row) -> rusqlite::Result<Option<i64>> {
     })
 }
 
-/// How far the work on an item is: a fraction and a note.
+/// Reads the progress of an item: a fraction and a note.
 pub fn read_progress(row: &Row) -> rusqlite::Result<(Option<f64>, Option<String>)> {
     let fraction = if let ValueRef::Real(part) = row.get_ref(0)? { Some(part) } else { None };
     Ok((fraction, text(row, 1)?))
 }
 
-/// The one mapper of schedules. A pattern that another program broke is found out when it is to tick.
+/// The only row mapper for schedules. A pattern that another program damaged is detected at its tick.
 pub fn read_schedule(row: &Row) -> rusqlite::Result<Schedule> {
     let tz = text(row, 3)?.unwrap_or_default();
     let timing = match text(row, 1)? {

@@ -1,4 +1,4 @@
-//! Recurring schedules on SQLite.
+//! The statements of recurring schedules on SQLite.
 
 use rusqlite::params;
 

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::{migrate, statement};
 use crate::error::{Error, Result};
 
-/// A table, index, view or trigger of ours.
+/// One of our tables, indexes, views or triggers.
 pub struct Object {
     kind: String,
     name: String,
@@ -19,13 +19,13 @@ impl Object {
         format!("{} {}", self.kind, self.name)
     }
 
-    /// Triggers have a namespace of their own; tables, views and indexes share one.
+    /// Triggers have a separate namespace; tables, views and indexes share one.
     fn has_name_of(&self, other: &Object) -> bool {
         self.name.eq_ignore_ascii_case(&other.name) && (self.kind == "trigger") == (other.kind == "trigger")
     }
 
-    /// Returns whether the file has the object as expected. Tables differ with the history of the file, so for them
-    /// only their presence counts.
+    /// Returns whether the file has the object as expected. Tables differ with the history of the file, so only their
+    /// presence is checked.
     fn is_like(&self, expected: &Object) -> bool {
         let is_same_text = || self.sql == expected.sql || words(&self.sql).eq(words(&expected.sql));
         self.kind == expected.kind && (self.kind == "table" || is_same_text())
@@ -58,7 +58,7 @@ pub fn fault(what: &str, how: &str) -> String {
 /// The expected objects in the order of their creation, found by creating them in memory once per process.
 fn expected() -> Result<&'static [Object]> {
     static EXPECTED: OnceLock<Vec<Object>> = OnceLock::new();
-    // No thread waits for another here: a fork in between would leave the child waiting forever.
+    // No thread waits for another here: a fork at that moment would leave the child waiting forever.
     if let Some(known) = EXPECTED.get() {
         return Ok(known);
     }
@@ -86,7 +86,7 @@ pub fn differences(connection: &Connection) -> Result<Vec<Difference>> {
     Ok(expected.iter().filter_map(compare).collect())
 }
 
-/// Returns whether a file that has lost its version still has objects of ours.
+/// Returns whether a file that has lost its version still has some of our objects.
 pub fn has_remains(connection: &Connection) -> Result<bool> {
     let present = objects(connection)?;
     let expected = expected()?;

@@ -1,4 +1,4 @@
-//! Stored settings on SQLite.
+//! The statements that store settings on SQLite.
 
 use rusqlite::params;
 

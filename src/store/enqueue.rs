@@ -22,19 +22,19 @@ pub struct NewRow {
 }
 
 pub trait EnqueueTx {
-    /// The item is stored and pending; return its id. Locks nothing that another enqueue needs.
+    /// Stores the item as pending. Returns its id. Locks nothing that another enqueue needs.
     fn enqueue(&self, queue: &str, row: NewRow) -> Result<i64>;
 
-    /// A pending item that this transaction has found has new content, in its old place. Locks the item.
+    /// Gives a pending item, found by this transaction, new content in its old place. Locks the item.
     fn replace(&self, id: i64, row: &NewRow) -> Result<()>;
 
-    /// The item that has a key, and its status if it is one we know. `since`: items enqueued after it have their key still,
-    /// finished or not. What was found stays true until the commit.
+    /// Returns the item that has a key, and its status if that is a known one. Items enqueued after `since` still have
+    /// their key, finished or not. The result stays true until the commit.
     fn find_key(&self, queue: &str, key: &str, since: Option<i64>) -> Result<Option<(i64, Option<Status>)>>;
 
-    /// The key is taken from an item that was cancelled while it runs.
+    /// Takes the key from an item that was cancelled while in progress.
     fn free_key(&self, queue: &str, key: &str) -> Result<()>;
 
-    /// Why a change that nothing stood against has changed nothing: damage, or a trigger of the application.
+    /// Explains why a change that should have taken effect did not: damage, or a trigger of the application.
     fn without_effect(&self, what: &str) -> Error;
 }

@@ -4,8 +4,8 @@ use crate::error::Result;
 use crate::model::{Receipt, Value};
 use crate::rules::outcome::Verdict;
 
-/// What must still be true of a row for a claim's end to be recorded. A claim made by membox has no token. Its values are
-/// raw: another program may have written something that is no number, and the row must come back too.
+/// What must still be true of a row for a claim's end to be recorded. A claim made by membox has no token. The values
+/// are raw: another program may have written something that is not a number, and that row must be reclaimable too.
 pub struct Fence {
     pub id: i64,
     pub attempt: Value,
@@ -35,7 +35,7 @@ impl From<Receipt> for Fence {
     }
 }
 
-/// A claim as its row has it.
+/// A claim as its row records it.
 pub struct Claimed {
     pub fence: Fence,
     pub retries: u32,
@@ -44,7 +44,7 @@ pub struct Claimed {
     pub started_at: Option<String>,
     pub cancelled: bool,
     pub batch: Option<i64>,
-    /// Which process holds it, and for how long a lease was granted; as far as its end needs to know.
+    /// The process that holds it and the lease granted, as far as recording its end needs them.
     pub holder: Option<i64>,
     pub lease_ms: Option<i64>,
 }
@@ -60,15 +60,15 @@ pub struct AttemptRecord<'a> {
 }
 
 pub trait FinishTx {
-    /// The verdict is written, if the claim is still the one the fence names; return whether it was. Locks the item.
+    /// Writes the verdict if the claim is still the one the fence names. Returns whether it was. Locks the item.
     fn finish(&self, queue: &str, fence: &Fence, verdict: &Verdict, worker: Option<&str>) -> Result<bool>;
 
-    /// An item that was cancelled while it ran is cancelled; return whether it was such a one. Locks the item.
+    /// Ends an item that was cancelled while in progress. Returns whether it was such an item. Locks the item.
     fn finish_cancelled(&self, queue: &str, fence: &Fence) -> Result<bool>;
 
-    /// The attempt stands in the history, which keeps the last `kept` of an item.
+    /// Adds the attempt to the history, which keeps the latest `kept` of an item.
     fn add_attempt(&self, record: &AttemptRecord, kept: i64) -> Result<()>;
 
-    /// The content of a finished item is gone.
+    /// Removes the content of a finished item.
     fn drop_content(&self, queue: &str, id: i64) -> Result<()>;
 }

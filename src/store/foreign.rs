@@ -1,4 +1,4 @@
-//! What an engine must offer for the caller's own connection: plain statements, which the caller's library runs in the
+//! What an engine must offer for the caller's own connection: plain statements. The caller's library runs them in the
 //! caller's transaction.
 
 use super::NewRow;
@@ -17,19 +17,19 @@ pub trait ForeignStatements: Send + Sync {
     /// Inserts the item.
     fn enqueue(&self, queue: &str, row: &NewRow, now: Now) -> Result<Statement>;
 
-    /// Finds the item that has a key: its id and status.
+    /// Finds the item that has a key; returns its id and status.
     fn find_key(&self, queue: &str, key: &str, since: Option<i64>, now: Now) -> Result<Statement>;
 
-    /// Takes the key from an item that was cancelled while it runs.
+    /// Takes the key from an item that was cancelled while in progress.
     fn free_key(&self, queue: &str, key: &str) -> Result<Statement>;
 
-    /// Says in its first column how many items wait.
+    /// Returns in its first column how many items are pending.
     fn counts(&self, queue: &str) -> Result<Statement>;
 
-    /// Gives an item new content; without its first value, the id, which is known only once the row was found.
+    /// Gives an item new content. Its first value, the id, is missing: it is known only once the row is found.
     fn replace(&self, row: &NewRow) -> Result<Statement>;
 
-    /// The id of the last new row, and how many rows the last statement changed.
+    /// Returns the id of the last inserted row, and how many rows the last statement changed.
     fn written(&self) -> Statement;
 
     /// The names of the application's triggers on our table.

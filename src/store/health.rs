@@ -1,26 +1,26 @@
-//! How a database and a queue in it are.
+//! The health of a database and of a queue in it.
 
 use super::Kept;
 
 #[derive(Clone, Debug)]
 pub struct Health {
-    /// What SQLite found wrong with the file, and what is missing or altered of our schema; nothing if it is sound.
+    /// What SQLite found wrong with the file, and what our schema lacks or has altered; empty if it is sound.
     pub faults: Vec<String>,
-    /// What was missing or altered of our schema when the file was opened, and was made anew.
+    /// Schema objects that were missing or altered when the file was opened, and were recreated.
     pub mended: Vec<String>,
-    /// Items whose status is none, so that nothing sees them; only a thorough look finds them.
+    /// Items with an unknown status, which no verb sees; only a thorough check finds them.
     pub unknown_status: Vec<i64>,
-    /// Finished items that rows of other tables refer to: retention passes them over.
+    /// Finished items that rows of other tables refer to; retention skips them.
     pub kept: Vec<Kept>,
     pub schema_version: i64,
     pub file_bytes: i64,
-    /// Of the file: space of removed rows.
+    /// Space of removed rows in the file.
     pub free_bytes: i64,
     pub wal_bytes: u64,
-    /// Our locks belong to the open file, so another copy of SQLite in the process cannot drop them.
+    /// Whether our locks belong to the open file, so that another copy of SQLite in the process cannot drop them.
     pub own_locks: bool,
-    /// Who holds the write lock at this moment, as far as the system tells.
+    /// The process that holds the write lock at this moment, as far as the system reveals it.
     pub writer: Option<String>,
-    /// Items whose claim has ended without an end: the holder is gone, or the lease ran out.
+    /// Items whose claim is over without an end: the process is gone, or the lease expired.
     pub stuck: Vec<i64>,
 }

@@ -3,9 +3,9 @@
 use crate::error::Result;
 
 pub trait LeaseTx {
-    /// The record is stored under the key. Locks the key.
+    /// Stores the record under the key. Locks the key.
     fn set_worker_lease(&self, key: &str, record: &str) -> Result<()>;
 
-    /// There is no record under the key. Locks the key.
+    /// Removes the record under the key. Locks the key.
     fn clear_worker_lease(&self, key: &str) -> Result<()>;
 }

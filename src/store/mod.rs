@@ -1,9 +1,9 @@
-//! The boundary: what an engine must do. It knows no engine and no SQL.
+//! The boundary: what an engine must do. It names no engine and contains no SQL.
 //!
-//! A verb reads through a [`View`], which shows one moment, and writes through a [`Tx`], which is a view too. Both are
-//! object-safe, so nothing above names an engine. The traits are split by verb: each engine implements one in the file of
-//! that name. Each function says what is true afterwards and, where it matters, what it locks. On SQLite a write
-//! transaction holds the one write lock of the file, so everything in it is locked already.
+//! A verb reads through a [`View`], which shows one snapshot, and writes through a [`Tx`], which is also a view. Both
+//! are object-safe, so no layer above names an engine. The traits are split by verb: each engine implements one in the
+//! file of that name. The comment of each function states its effect and, where it matters, what it locks. On SQLite a
+//! write transaction holds the file's only write lock, so everything in it is already locked.
 
 mod address;
 mod claim;
@@ -45,6 +45,6 @@ pub use settings::{SettingsTx, StoredSettings};
 pub trait Tx:
     View + EnqueueTx + ClaimTx + ReclaimTx + FinishTx + RepairTx + RetentionTx + RateTx + ScheduleTx + SettingsTx + LeaseTx
 {
-    /// Return whether it can still be committed: after some errors the engine has undone everything by itself.
+    /// Returns whether it can still be committed: after some errors the engine rolls everything back by itself.
     fn is_open(&self) -> bool;
 }

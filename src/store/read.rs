@@ -1,4 +1,4 @@
-//! What an engine must answer, all at one moment.
+//! What an engine must answer, from one snapshot.
 
 use super::{Scout, StoredSettings};
 use crate::error::Result;
@@ -14,26 +14,26 @@ pub struct Page<'a> {
     pub newest_first: bool,
 }
 
-/// Whether a claim made now would find something, and until when to sleep if not.
+/// Whether a claim made now would find an item, and until when to sleep otherwise.
 pub struct Forecast {
     pub scout: Scout,
-    /// When something happens by itself.
+    /// When the next event happens without any call: an item is due, a lease ends, a schedule ticks.
     pub next_event: Option<i64>,
-    /// Whether a process that holds items is gone; looked for only where nothing is ready.
+    /// Whether a process that holds items is gone; checked only when no item is ready.
     pub has_anyone_died: bool,
 }
 
-/// What waits for a worker.
+/// The items that wait for a worker.
 pub struct Waiting {
     /// When the first claimable item was enqueued.
     pub oldest: Option<String>,
     /// When the first delayed item is due.
     pub first_due: Option<i64>,
-    /// How many items wait for a time that has not come.
+    /// The number of items that are not due yet.
     pub delayed: i64,
 }
 
-/// A look at one moment. It locks nothing.
+/// A read-only snapshot. It locks nothing.
 pub trait View {
     fn now(&self) -> Now;
 
@@ -47,13 +47,13 @@ pub trait View {
     /// The latest failures, newest first.
     fn failures(&self, queue: &str, limit: i64) -> Result<Vec<Item>>;
 
-    /// The items in progress, the longest first.
+    /// The items in progress, the longest-running first.
     fn running(&self, queue: &str, limit: i64) -> Result<Vec<Item>>;
 
-    /// Those of some items that have ended or are gone (`None`).
+    /// Of the given items, those that have ended or are gone (`None`).
     fn ended_among(&self, queue: &str, ids: &[i64]) -> Result<Vec<(i64, Option<Item>)>>;
 
-    /// How an item's attempts ended, the latest `most`.
+    /// How an item's attempts ended; the latest `most` of them.
     fn history(&self, queue: &str, id: i64, most: i64) -> Result<Vec<Attempt>>;
 
     fn counts(&self, queue: &str) -> Result<Counts>;
@@ -68,7 +68,7 @@ pub trait View {
 
     fn waiting(&self, queue: &str) -> Result<Waiting>;
 
-    /// `None` when the receipt is stale, else whether its item was cancelled.
+    /// `None` if the receipt is stale, else whether its item was cancelled.
     fn holds(&self, queue: &str, receipt: Receipt) -> Result<Option<bool>>;
 
     /// The failed items below their retry limit, in the order of their ids.
@@ -77,37 +77,37 @@ pub trait View {
     /// The failed items, in the order of their ids.
     fn failed_ids(&self, queue: &str) -> Result<Vec<i64>>;
 
-    /// What a claim would meet; a thorough one looks also for what has to be brought in first.
+    /// What a claim would find. A thorough one includes what only other programs write.
     fn scout(&self, queue: &str, lease_ms: i64, thorough: bool) -> Result<Scout>;
 
-    /// What a claim made now would find, and when something happens by itself.
+    /// What a claim made now would find, and when the next event happens without any call.
     fn forecast(&self, queue: &str, lease_ms: i64) -> Result<Forecast>;
 
-    /// Whether a claim from there would find an item that is ready.
+    /// Returns whether such a claim would find a ready item.
     fn is_ready(&self, queue: &str, group: Option<&str>, whole: bool) -> Result<bool>;
 
-    /// When the next thing is due that a worker is wanted for.
+    /// When the next delayed item, tick or paused group needs a worker.
     fn next_due(&self, queue: &str, with_ticks: bool) -> Result<Option<i64>>;
 
-    /// Processes that have claimed from the queue, a bounded number.
+    /// Processes that have claimed from the queue; a bounded number.
     fn holders(&self, queue: &str) -> Result<Vec<i64>>;
 
-    /// Whether one of them is gone.
+    /// Returns whether one of them is gone.
     fn has_anyone_died(&self, queue: &str) -> Result<bool>;
 
-    /// Items whose claim is over without an end, the first of them.
+    /// Items whose claim is over without an end; a bounded number.
     fn stuck_items(&self, queue: &str, lease_ms: i64) -> Result<Vec<i64>>;
 
-    /// Whether a claim would last longer than it was granted.
+    /// Returns whether a claim would last longer than its lease.
     fn is_any_ahead(&self, queue: &str, lease_ms: i64) -> Result<bool>;
 
-    /// Whether a group is held beyond a time.
+    /// Returns whether a group is paused beyond a time.
     fn is_any_hold_beyond(&self, queue: &str, furthest: i64) -> Result<bool>;
 
-    /// The number of the latest claim that a rate counts; the empty group stands for the queue.
+    /// The number of the latest claim that a rate counts; the empty group means the queue.
     fn last_start(&self, queue: &str, group: &str) -> Result<i64>;
 
-    /// When the claim of that number was made.
+    /// When the claim with that number was made.
     fn start_at(&self, queue: &str, group: &str, number: i64) -> Result<Option<i64>>;
 
     fn schedules(&self, queue: &str) -> Result<Vec<Schedule>>;

@@ -1,10 +1,10 @@
-//! What an engine must do when people change items: bring back, copy, cancel, reschedule, delete. Each locks the item.
+//! What an engine must do for operators: retry, copy, cancel, reschedule and delete items. Each call locks the item.
 
 use crate::error::Result;
 
 pub trait RepairTx {
-    /// A failed item below its retry limit is pending; return whether it is. `for_all` replaces every item's own limit,
-    /// `otherwise` is that of items without one.
+    /// Makes a failed item below its retry limit pending. Returns whether it did. `for_all` replaces every item's own
+    /// limit; `otherwise` applies to items without one.
     fn retry_failed(
         &self,
         queue: &str,
@@ -14,24 +14,24 @@ pub trait RepairTx {
         run_at: Option<i64>,
     ) -> Result<bool>;
 
-    /// A failed or cancelled item is pending with its retry count reset; return whether it is.
+    /// Makes a failed or cancelled item pending, with its retry count reset. Returns whether it did.
     fn retry(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<bool>;
 
-    /// An item that is not in progress is cancelled; return whether it is.
+    /// Cancels an item that is not in progress. Returns whether it did.
     fn cancel(&self, queue: &str, id: i64) -> Result<bool>;
 
-    /// An item in progress will be cancelled when its worker reports; return whether there is one.
+    /// Marks an item in progress, which becomes `cancelled` when its worker reports. Returns whether there was one.
     fn cancel_running(&self, queue: &str, id: i64) -> Result<bool>;
 
-    /// A pending item is due now; return whether there is one that was delayed.
+    /// Makes a delayed item due now. Returns whether there was one.
     fn run_now(&self, queue: &str, id: i64) -> Result<bool>;
 
-    /// A pending item is due at `run_at`; return whether there is one.
+    /// Makes a pending item due at `run_at`. Returns whether there was one.
     fn run_later(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<bool>;
 
-    /// A copy of the item is pending; return its id.
+    /// Enqueues a copy of the item. Returns the copy's id.
     fn replay(&self, queue: &str, id: i64) -> Result<Option<i64>>;
 
-    /// The item is gone; return whether there was one.
+    /// Deletes the item. Returns whether there was one.
     fn delete(&self, queue: &str, id: i64) -> Result<bool>;
 }

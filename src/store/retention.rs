@@ -6,7 +6,7 @@ use crate::model::Status;
 /// A finished item.
 pub struct Ended {
     pub id: i64,
-    /// Whether its key is not free yet.
+    /// Whether its key is still reserved.
     pub is_reserved: bool,
 }
 
@@ -18,27 +18,27 @@ pub struct Kept {
 }
 
 pub trait RetentionTx {
-    /// Up to `limit` items of a status are gone; return how many.
+    /// Removes up to `limit` items of a status. Returns how many.
     fn purge(&self, queue: &str, status: Status, limit: i64) -> Result<usize>;
 
-    /// The items of a status with ids after one and up to another.
+    /// The items of a status with ids greater than `after`, up to `until`.
     fn ids_between(&self, queue: &str, status: Status, after: i64, until: i64) -> Result<Vec<i64>>;
 
-    /// The id `rows` rows further on, or the last one; `None` after that.
+    /// The id `rows` rows further on, or the last id; `None` after the last.
     fn id_ahead(&self, id: i64, rows: i64) -> Result<Option<i64>>;
 
-    /// Those of some items that foreign keys of other tables refer to.
+    /// Of the given items, those that foreign keys of other tables refer to.
     fn kept(&self, queue: &str, ids: &[i64]) -> Result<Vec<Kept>>;
 
-    /// Whether a foreign key could refer to an item at all.
+    /// Returns whether any foreign key can refer to items.
     fn has_references(&self) -> Result<bool>;
 
-    /// Finished items that ended before a time (`None`: at any), those after item `after` in the order they ended.
+    /// Items that ended before a time (`None`: at any time), in the order they ended, starting after item `after`.
     fn ended(&self, queue: &str, status: Status, before: Option<&str>, after: i64, limit: i64) -> Result<Vec<Ended>>;
 
-    /// Done items without an end time, those after item `after`.
+    /// Done items without an end time, starting after item `after`.
     fn timeless(&self, queue: &str, after: i64, limit: i64) -> Result<Vec<Ended>>;
 
-    /// Some unused space is given back to the system; return whether there is more.
+    /// Gives some unused space back to the file system. Returns whether there is more.
     fn give_back_space(&self, most: i64) -> Result<bool>;
 }

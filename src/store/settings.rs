@@ -10,9 +10,9 @@ pub struct StoredSettings {
 }
 
 pub trait SettingsTx {
-    /// The value is stored under the key. Locks the key.
+    /// Stores the value under the key. Locks the key.
     fn set_setting(&self, key: &str, value: &str) -> Result<()>;
 
-    /// Nothing is stored under the key; return whether something was. Locks the key.
+    /// Removes the value under the key. Returns whether there was one. Locks the key.
     fn clear_setting(&self, key: &str) -> Result<bool>;
 }

@@ -92,7 +92,7 @@ impl Queue {
         self.take_fitting(py, &how, || waits::for_items(py, &self.core, &how, wait.saturating_sub(started.elapsed())))
     }
 
-    /// Claims until something fits the queue's shape, or nothing is there.
+    /// Claims until an item fits the queue's type, or there is no item.
     fn take_fitting(
         &self,
         py: Python<'_>,
@@ -111,8 +111,8 @@ impl Queue {
         }
     }
 
-    /// The items whose content has the queue's shape; the others are failed. Of items that must keep their order, those
-    /// behind one that failed are given back.
+    /// Returns the items whose content fits the queue's type, and fails the others. If the items must keep their order,
+    /// those after a failed one are released.
     fn sort_out(
         &self,
         py: Python<'_>,
@@ -166,7 +166,7 @@ fn how(limit: usize, pick: Pick, lease: Arg, worker: Arg) -> PyResult<Claim> {
     Ok(Claim { limit, lease_ms, worker: text("worker", worker)?, pick })
 }
 
-/// How many items of a group are taken at most.
+/// The largest number of items to claim from a group.
 fn most(limit: Arg) -> PyResult<usize> {
     Ok(limit.map(|limit| positive("limit", limit)).transpose()?.map_or(usize::MAX, |limit| limit as usize))
 }

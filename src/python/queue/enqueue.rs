@@ -53,7 +53,7 @@ impl Queue {
 
     #[pyo3(signature = (items, *, wait = None, spawn = None), text_signature = "($self, items, *, wait=0.0, spawn=None)")]
     fn enqueue_many(slf: &Bound<'_, Self>, items: &Bound<'_, PyAny>, wait: Arg, spawn: Arg) -> PyResult<Vec<i64>> {
-        // These are iterable too, and would become one item a letter, byte or key.
+        // These are iterable too, and would become one item per letter, byte or key.
         if items.is_instance_of::<PyString>()
             || items.is_instance_of::<PyBytes>()
             || items.is_instance_of::<PyByteArray>()
@@ -77,13 +77,13 @@ impl Queue {
 }
 
 impl Queue {
-    /// Enqueues, waiting for room if the queue is full and the caller has time.
+    /// Enqueues the items. If the queue is full, waits for room as long as the caller allows.
     fn put(&self, py: Python<'_>, items: Vec<NewItem>, wait: Arg) -> PyResult<Vec<i64>> {
         let wait = wait.map_or(Ok(Duration::ZERO), |wait| patience("wait", wait))?;
         waits::for_room(py, &self.core, items, wait)
     }
 
-    /// Reads an item to enqueue, its content converted by the queue's type.
+    /// Reads an item to enqueue, with its content converted by the queue's type.
     pub(super) fn new_item(&self, content: &Bound<'_, PyAny>, options: &ItemOptions<'_>) -> PyResult<NewItem> {
         let plain = self.plain(content)?;
         let content = plain.as_ref().map_or(content, |plain| plain.bind(content.py()));
@@ -91,17 +91,17 @@ impl Queue {
     }
 }
 
-/// Refuses a worker that could not begin, before anything is written.
+/// Refuses a worker that could not start, before anything is written.
 fn check_spawn(queue: &Bound<'_, Queue>, handler: Arg) -> PyResult<()> {
     handler.map_or(Ok(()), |handler| queue.call_method1("_check_spawn", (handler,)).map(drop))
 }
 
-/// What `spawn=` asks for, once the items are there.
+/// Starts the worker that `spawn=` asks for, once the items are stored.
 fn spawn_worker(queue: &Bound<'_, Queue>, handler: Arg) -> PyResult<()> {
     handler.map_or(Ok(()), |handler| queue.call_method1("spawn_worker", (handler,)).map(drop))
 }
 
-/// Says which element of a batch an error is about.
+/// Adds to an error which element of a batch it is about.
 fn at_place(py: Python<'_>, error: PyErr, place: usize) -> PyErr {
     let value = error.value(py);
     match value.setattr("args", (format!("items[{place}]: {value}"),)) {

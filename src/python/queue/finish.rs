@@ -1,4 +1,4 @@
-//! How the holder of a claim ends it, gives it back or extends it.
+//! The verbs with which a worker ends, releases or extends its claim.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! Beginning a worker loop.
+//! Starting a worker loop.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -1,4 +1,4 @@
-//! `Queue`: the class and what it keeps; each verb is in the file of its name.
+//! `Queue`: the class and its state; each verb is in the file of its name.
 
 mod claim;
 mod enqueue;
@@ -38,7 +38,7 @@ type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 #[pyclass(frozen, subclass, module = "membox_queue._native")]
 pub struct Queue {
     pub core: Arc<queue::Queue>,
-    /// Converts content of the queue's type into what is stored, and back. Most queues have none.
+    /// Converts content between the queue's type and its stored form. Most queues have none.
     shape: PyOnceLock<Py<PyAny>>,
 }
 
@@ -76,13 +76,13 @@ impl Queue {
 }
 
 impl Queue {
-    /// Content in the form that can be stored, for a queue that has a type.
+    /// Converts content to its stored form, for a queue that has a type.
     fn plain(&self, content: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
         let Some(shape) = self.shape.get(content.py()) else { return Ok(None) };
         Ok(Some(shape.bind(content.py()).call_method1("encode", (content,))?.unbind()))
     }
 
-    /// An item that was only read: in the queue's shape if it fits, else as it is stored.
+    /// Creates an item that was only read: converted to the queue's type if it fits, else as stored.
     fn shown(&self, py: Python<'_>, item: model::Item) -> PyResult<Item> {
         let item = Item::read(item);
         match self.shape.get(py).map_or(Ok(()), |shape| item.fit(py, shape.bind(py))) {
@@ -92,7 +92,8 @@ impl Queue {
     }
 }
 
-/// Reads a value for one of these queues, no longer than `max_bytes`. A limit that was raised since then refuses nothing.
+/// Reads a value that must not exceed `max_bytes` of these queues. If it does, the limit is read again, because it may
+/// have been raised.
 pub fn within_limit<T>(
     py: Python<'_>,
     queues: &[&Arc<queue::Queue>],

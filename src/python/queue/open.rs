@@ -59,7 +59,7 @@ impl Queue {
     }
 }
 
-/// Who holds claims, for people to read.
+/// The worker name on claims, shown to operators.
 fn worker_name(worker: Arg) -> PyResult<Option<String>> {
     match text("worker", worker)? {
         Some(name) if name.trim().is_empty() => {

@@ -181,7 +181,7 @@ fn counts_dict(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// Who holds the worker lease; membox may have written something else in places.
+/// The holder of the worker lease. A record of membox may have other types in its fields.
 fn worker_dict<'py>(py: Python<'py>, worker: &Record) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("pid", worker.pid.as_i64())?;

@@ -1,4 +1,4 @@
-//! What an operator changes about items: retry, replay, reschedule, cancel, delete; and pausing the queue.
+//! What an operator does with items (retry, replay, reschedule, cancel, delete), and pausing the queue.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

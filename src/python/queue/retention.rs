@@ -1,4 +1,4 @@
-//! Removing finished items, and giving their space back.
+//! Removing finished items, and returning their space to the file system.
 
 use pyo3::prelude::*;
 

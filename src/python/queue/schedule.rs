@@ -51,7 +51,7 @@ impl Queue {
     }
 }
 
-/// A time zone by its name, or one of zoneinfo's, which know theirs.
+/// Reads a time zone: its name, or a `zoneinfo` object, which has a name.
 fn zone_name(tz: Arg) -> PyResult<Option<String>> {
     match tz.map(|tz| tz.getattr("key")) {
         Some(Ok(key)) => text("tz", Some(&key)),

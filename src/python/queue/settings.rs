@@ -1,4 +1,4 @@
-//! `configure`, and the options a queue has.
+//! `configure`, and the settings a queue has.
 
 use std::time::Duration;
 

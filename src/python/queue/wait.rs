@@ -1,4 +1,4 @@
-//! `wait` for the end of an item, and what waits in asyncio need.
+//! `wait` for the end of an item, and the native part of waits in asyncio.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
--- Claims that would last longer than they were granted, because the clock went back, or whose lease is no time at all.
+-- Finds claims that would outlast their lease because the clock was set back, or whose lease end is not a number.
 -- ?1 queue ?2 now ?3 lease_ms of the queue ?4 how many
 SELECT id, attempt, claim_token, retries, max_retries, worker, started_at, cancelled, batch, holder,
        lease_ms

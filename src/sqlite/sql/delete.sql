@@ -1,2 +1,2 @@
--- Removes one item, whatever its status. ?1 id ?2 queue
+-- Deletes one item, whatever its status. ?1 id ?2 queue
 DELETE FROM ingest_queue WHERE id = ?1 AND queue = ?2

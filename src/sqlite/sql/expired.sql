@@ -1,4 +1,4 @@
--- Claims whose lease ran out, and rows taken without a lease by another program longer ago than a lease lasts.
+-- Finds claims whose lease has expired, and rows that another program claimed without a lease more than one lease ago.
 -- ?1 queue ?2 now ?3 lease_ms of the queue ?4 how many
 SELECT * FROM (
     SELECT id, attempt, claim_token, retries, max_retries, worker, started_at, cancelled, batch, holder,

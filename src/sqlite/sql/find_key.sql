@@ -1,6 +1,6 @@
--- The item that has this key: the unfinished one, else one of the latest whose key is reserved still or that was enqueued
--- after ?4. One that was cancelled while it runs has its key only until somebody needs it. An item gets a key that nobody
--- has reserved, so those before the latest are not looked at: a key may have been used a million times.
+-- Finds the item that has this key: the unfinished one, else a recent one whose key is reserved or that was enqueued
+-- after ?4. An item cancelled while in progress does not count: an enqueue may take its key. Only the latest items are
+-- checked: no item gets a key that is reserved, and a key may have been used a million times.
 -- ?1 queue ?2 key ?3 now ?4 since, or NULL
 SELECT id, status FROM main.ingest_queue
  WHERE id = coalesce(

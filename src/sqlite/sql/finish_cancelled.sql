@@ -1,4 +1,4 @@
--- Lets a claim that was cancelled while it ran come to rest, whatever its holder says.
+-- Ends a claim that was cancelled while in progress as `cancelled`, whatever its worker reported.
 -- ?1 id ?2 queue ?3 attempt ?4 token ?5 now as text
 UPDATE ingest_queue
    SET status = 'cancelled', finished_at = ?5, claim_token = NULL, lease_until = NULL, lease_ms = NULL, holder = NULL, batch = NULL

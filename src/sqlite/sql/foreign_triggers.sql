@@ -1,4 +1,4 @@
--- The names of the triggers on our table that are not ours.
+-- Names the triggers on our table that belong to the application.
 SELECT name FROM sqlite_schema
  WHERE type = 'trigger' AND tbl_name = 'ingest_queue' COLLATE NOCASE
    AND name NOT LIKE 'ingest\_queue\_%' ESCAPE '\' AND name NOT LIKE 'membox\_queue\_%' ESCAPE '\'

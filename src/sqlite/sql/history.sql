@@ -1,4 +1,4 @@
--- How the attempts of an item ended, oldest first; the last one is on the row when it ended well.
+-- Lists how the attempts of an item ended, oldest first. If the last one succeeded, it is on the row itself.
 -- ?1 id ?2 queue ?3 how many, the latest
 SELECT * FROM (
     SELECT attempt, ending, worker, started_at, ended_at, error FROM membox_queue_history

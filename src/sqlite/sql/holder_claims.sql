@@ -1,4 +1,4 @@
--- Claims of one process. ?1 queue ?2 holder ?3 how many
+-- Finds the claims of one process. ?1 queue ?2 holder ?3 how many
 SELECT id, attempt, claim_token, retries, max_retries, worker, started_at, cancelled, batch, holder,
        lease_ms
   FROM ingest_queue INDEXED BY ingest_queue_leases

@@ -1,2 +1,2 @@
--- The id so many rows further on, or the last one; NULL after that. ?1 id ?2 how many
+-- Returns the id ?2 rows after ?1, or the last id; NULL after the last. ?1 id ?2 how many
 SELECT max(id) FROM (SELECT id FROM ingest_queue WHERE id > ?1 ORDER BY id LIMIT ?2)

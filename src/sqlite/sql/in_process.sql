@@ -1,4 +1,4 @@
--- Everything that is being worked on. ?1 queue
+-- Finds all items in progress. ?1 queue
 SELECT id, attempt, claim_token, retries, max_retries, worker, started_at, cancelled, batch, holder,
        lease_ms
   FROM ingest_queue INDEXED BY ingest_queue_leases

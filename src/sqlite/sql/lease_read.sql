@@ -1,2 +1,2 @@
--- The stored worker lease. ?1 key
+-- Reads the worker lease. ?1 key
 SELECT value FROM meta WHERE key = ?1

@@ -1,2 +1,2 @@
--- Writes the worker lease; cleared before, because an application's meta table need not have a unique key. ?1 key ?2 record
+-- Writes the worker lease, after lease_clear.sql: the application's `meta` may lack a unique key. ?1 key ?2 record
 INSERT INTO meta (key, value) VALUES (?1, ?2)

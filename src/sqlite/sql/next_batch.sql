@@ -1,4 +1,5 @@
--- The first claimable item that has no group, or whose group has nothing in work, and whether it has one. ?1 queue
+-- Finds the first claimable item without a group, or whose group has nothing in progress; and whether it has a group.
+-- ?1 queue
 SELECT id, group_key IS NOT NULL FROM ingest_queue AS head INDEXED BY ingest_queue_ready
  WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL AND behind = 0
    AND (group_key IS NULL

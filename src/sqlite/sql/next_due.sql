@@ -1,4 +1,4 @@
--- When the next thing falls due that a worker is wanted for: a delayed item, a tick, a group held by its rate.
+-- Returns when a worker is next needed: the earliest delayed item, tick, or end of a group's pause with items pending.
 -- ?1 queue ?2 whether ticks count
 SELECT min(at) FROM (
     SELECT min(run_at) AS at FROM ingest_queue INDEXED BY ingest_queue_delayed

@@ -1,4 +1,4 @@
--- When something will happen by itself: an item falls due, a lease ends, a schedule ticks, a group is free again.
+-- Returns the next time at which an item is due, a lease ends, a schedule ticks or a group's pause ends.
 -- ?1 queue ?2 now
 SELECT min(at) FROM (
     SELECT min(run_at) AS at FROM ingest_queue INDEXED BY ingest_queue_delayed

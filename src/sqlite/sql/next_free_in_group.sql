@@ -1,4 +1,4 @@
--- The first claimable item of one group, if nothing of it is in work. ?1 queue ?2 group
+-- Finds the first claimable item of one group, if the group has nothing in progress. ?1 queue ?2 group
 SELECT id FROM ingest_queue INDEXED BY ingest_queue_front
  WHERE queue = ?1 AND group_key = ?2 AND status = 'pending' AND behind = 0 AND run_at IS NULL
    AND NOT EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_working

@@ -1,4 +1,4 @@
--- The tables, indexes, views and triggers of the file that have names of ours, and their text.
+-- Lists the tables, indexes, views and triggers in the file that have our names, with their SQL.
 SELECT type, name, sql FROM sqlite_schema
  WHERE sql IS NOT NULL
    AND (name LIKE 'ingest\_queue%' ESCAPE '\' OR name LIKE 'membox\_queue\_%' ESCAPE '\')

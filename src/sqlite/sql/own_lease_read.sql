@@ -1,2 +1,2 @@
--- The stored worker lease. ?1 key
+-- Reads the worker lease from our own table. ?1 key
 SELECT value FROM membox_queue_meta WHERE key = ?1

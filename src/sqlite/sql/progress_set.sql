@@ -1,4 +1,4 @@
--- Notes how far the holder of a receipt is. ?1 id ?2 queue ?3 attempt ?4 token ?5 fraction ?6 note
+-- Stores the progress of a claim if the receipt is valid. ?1 id ?2 queue ?3 attempt ?4 token ?5 fraction ?6 note
 INSERT INTO membox_queue_progress (item, attempt, fraction, note)
 SELECT id, attempt, ?5, ?6 FROM ingest_queue
  WHERE id = ?1 AND queue = ?2 AND status = 'processing' AND attempt = ?3 AND claim_token = ?4

@@ -1,4 +1,4 @@
--- Removes items of one status but blocked, a bounded number at a time, by the indexes that the rows of a status stand in.
+-- Deletes up to ?3 items of one status other than blocked. Each part uses the index that covers its rows.
 -- ?1 queue ?2 status ?3 how many
 DELETE FROM ingest_queue
  WHERE id IN (

@@ -1,4 +1,4 @@
--- The columns of foreign keys by which tables of the file refer to items: table, number of the key, its column, ours.
+-- Lists the foreign keys of other tables that refer to items: table, number of the key, its column, the item's column.
 SELECT child.name, key.id, key."from", coalesce(key."to", 'id')
   FROM sqlite_schema AS child, pragma_foreign_key_list(child.name) AS key
  WHERE child.type = 'table' AND child.name NOT LIKE 'membox\_queue\_%' ESCAPE '\' AND child.sql LIKE '%ingest\_queue%' ESCAPE '\'

@@ -1,4 +1,4 @@
--- Gives a pending item new content and details in its old place.
+-- Gives a pending item new content and options in its old place.
 -- ?1 id ?2 content ?3 content_type ?4 project ?5 source_path ?6 doc_date ?7 priority ?8 run_at ?9 max_retries
 -- ?10 headers ?11 group ?12 key_until ?13 checksum
 UPDATE main.ingest_queue

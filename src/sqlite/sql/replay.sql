@@ -1,5 +1,5 @@
--- Enqueues a copy of an item: same content and details, nothing of its life, and not its key. One whose content was
--- dropped has nothing to copy. ?1 id ?2 queue ?3 now as text
+-- Enqueues a copy of an item: the same content and options, without its history and its key.
+-- An item whose content was dropped cannot be copied. ?1 id ?2 queue ?3 now as text
 INSERT INTO ingest_queue
     (queue, content, content_type, project, source_path, doc_date, priority, max_retries, headers, group_key, checksum,
      enqueued_at)

@@ -1,4 +1,4 @@
--- The claims of a batch that come after one that did not end well. ?1 queue ?2 batch ?3 id
+-- Finds the claims of a batch after one that was not done. ?1 queue ?2 batch ?3 id
 SELECT id, attempt, claim_token, retries, max_retries, worker, started_at, cancelled, batch, holder,
        lease_ms
   FROM ingest_queue INDEXED BY ingest_queue_working

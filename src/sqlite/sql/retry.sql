@@ -1,4 +1,4 @@
--- Brings one failed or cancelled item back with a fresh allowance, unless its key is in use again.
+-- Makes one failed or cancelled item pending with its retry count reset, unless its key is in use again.
 -- ?1 id ?2 queue ?3 run_at or NULL
 UPDATE ingest_queue
    SET status = 'pending', retries = 0, gave_up = 0, run_at = ?3, started_at = NULL, finished_at = NULL, worker = NULL,

@@ -1,4 +1,4 @@
--- Schedules whose time has come, a bounded number. ?1 queue ?2 now ?3 how many
+-- Finds up to ?3 schedules that are due. ?1 queue ?2 now ?3 how many
 SELECT name, cron, every_ms, tz, next_at, last_at, last_id, content, content_type, project, source_path, doc_date,
        priority, max_retries, headers, group_key, dedup_key, checksum
   FROM membox_queue_schedules INDEXED BY membox_queue_schedules_next

@@ -1,2 +1,2 @@
--- The version of our schema in this file.
+-- Reads the version of our schema in this file.
 SELECT CAST(value AS TEXT) FROM membox_queue_meta WHERE key = 'schema_version'

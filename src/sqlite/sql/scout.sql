@@ -1,7 +1,7 @@
--- What a claim made now would find: the first ready item; whether something is due, expired, to be enqueued by a schedule
--- or free again after its group's rate; whether the queue is paused; and what `settings` says.
--- ?1 queue ?2 now ?3 lease_ms of the queue ?4 whether to look also for what only other programs write: times that are no
--- numbers, claims without a lease
+-- Returns what a claim made now would find: the first ready item; whether an item is due, a lease has expired, a
+-- schedule is due or a group's pause is over. Then whether the queue is paused, and its stored settings.
+-- ?1 queue ?2 now ?3 lease_ms of the queue ?4 whether to include what only other programs write: times that are not
+-- numbers, and claims without a lease
 SELECT (SELECT id FROM ingest_queue INDEXED BY ingest_queue_ready
          WHERE queue = ?1 AND status = 'pending' AND run_at IS NULL AND behind = 0
          ORDER BY priority DESC, id LIMIT 1),

@@ -1,3 +1,3 @@
--- What is stored of a queue's settings: one JSON object, and the limit of its groups, which triggers read. ?1 queue
+-- Reads the stored settings of a queue: one JSON object, and the group limit, which triggers read. ?1 queue
 SELECT (SELECT value FROM membox_queue_meta WHERE key = 'settings:' || ?1),
        (SELECT value FROM membox_queue_meta WHERE key = 'group_limit:' || ?1)

@@ -1,2 +1,2 @@
--- Counts a claim. ?1 queue ?2 group or '' ?3 number ?4 now
+-- Records a claim that a rate counts. ?1 queue ?2 group or '' ?3 number ?4 now
 INSERT INTO membox_queue_starts (queue, group_key, number, at) VALUES (?1, ?2, ?3, ?4)

@@ -1,5 +1,5 @@
--- When the oldest item that waits for a worker was enqueued, when the next delayed one falls due, and how many wait for a
--- time that has not come. Of each priority, and of each group, only the first row is looked at. ?1 queue ?2 now in ms
+-- Returns when the oldest claimable item was enqueued, when the next delayed one is due, and how many are not due yet.
+-- Only the first row of each priority and of each group is read. ?1 queue ?2 now in ms
 WITH RECURSIVE
     priorities (priority) AS (
         SELECT max(priority) FROM ingest_queue INDEXED BY ingest_queue_ready
