@@ -15,6 +15,7 @@ from membox_queue.content.generic import TypedAlias, type_of_class
 from membox_queue.document import document
 from membox_queue.loops.loop import Loop
 from membox_queue.loops.plan import Plan
+from membox_queue.loops.registry import Registry
 from membox_queue.loops.threads import possible_now, run
 from membox_queue.opening import close_queue, open_queue
 from membox_queue.options import inherited
@@ -350,20 +351,14 @@ class Queue(_native.Queue[T]):
         return set()
 
     @functools.cached_property
-    def _handlers(self) -> dict[str, Handler[..., Any]]:
-        return {}
+    def _handlers(self) -> Registry[Handler[..., Any]]:
+        return Registry(self.name)
 
     def _register(self, function: Any, name: str | None, options: QueueOptions) -> Handler[..., Any]:
-        if name is None and options:
-            raise TypeError("options are for a queue of the handler's own; give it a name")
         from membox_queue.loops.handler import Handler
 
-        name = self.name if name is None else name
-        if name in self._handlers:
-            raise ValueError(f"the queue {name!r} has a handler already: {self._handlers[name].__name__}")
+        name = self._handlers.name_for(name, options)
         if name == self.name:
-            if options:
-                raise TypeError(f"{name!r} is open already; its options are those it was opened with")
             handler: Handler[..., Any] = Handler(self, function)
         else:
             given: Any = {**inherited(self._given), **options}
@@ -377,13 +372,8 @@ class Queue(_native.Queue[T]):
         self._handlers[name] = handler
         return handler
 
-    def _own_handler(self) -> Any:
-        if self.name not in self._handlers:
-            raise TypeError(f"the queue {self.name!r} has no handler; give one, or register it with @queue.handler")
-        return self._handlers[self.name]
-
     def _loop(self, handler: Any, plan: Plan) -> DrainReport:
-        loop = Loop([self], [self._own_handler() if handler is None else handler], possible_now(plan))
+        loop = Loop([self], [self._handlers.own_handler() if handler is None else handler], possible_now(plan))
         self._loops.add(loop)
         try:
             return run(loop)

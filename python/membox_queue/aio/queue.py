@@ -21,6 +21,7 @@ from membox_queue.aio.threads import result_despite_cancellation
 from membox_queue.aio.waits import OVER
 from membox_queue.content.generic import TypedAlias, shape_of, type_of_class
 from membox_queue.loops.plan import planned
+from membox_queue.loops.registry import Registry
 from membox_queue.opening import resolved
 from membox_queue.options import DrainOptions, WorkOptions, inherited
 from membox_queue.queue import Queue
@@ -87,7 +88,7 @@ class AsyncQueue(Calls[C], Generic[C]):
         self._path = path = resolved(path)
         self._options = options
         self.name = name
-        self._handlers: dict[str, AsyncHandler[..., Any]] = {}
+        self._handlers: Registry[AsyncHandler[..., Any]] = Registry(name)
         self._stops = 0
         super().__init__(functools.partial(Queue, path, name, type=type, **options))
 
@@ -291,13 +292,9 @@ class AsyncQueue(Calls[C], Generic[C]):
         return self._register(function, name, options)
 
     def _register(self, function: Any, name: str | None, options: QueueOptions) -> AsyncHandler[..., Any]:
-        if options and name in (None, self.name):
-            raise TypeError("options are for a queue of the handler's own; give it a name of its own")
-        name = self.name if name is None else name
-        if name in self._handlers:
-            raise ValueError(f"the queue {name!r} has a handler already: {self._handlers[name].__name__}")
         from membox_queue.loops.handler import AsyncHandler
 
+        name = self._handlers.name_for(name, options)
         queue: AsyncQueue[Any] = self
         if name != self.name:
             given: Any = {**inherited(self._options), **options}
@@ -398,9 +395,7 @@ class AsyncQueue(Calls[C], Generic[C]):
 
     async def _loop(self, handler: Any, plan: Plan, stops: int) -> DrainReport:
         """Run a loop; `stops` is how often the queue had been stopped when the loop was requested."""
-        if handler is None and self.name not in self._handlers:
-            raise TypeError(f"the queue {self.name!r} has no handler; give one, or register it with @queue.handler")
-        handler = self._handlers[self.name] if handler is None else handler
+        handler = self._handlers.own_handler() if handler is None else handler
         loop = TaskDriver(await self._opened(), handler, plan, self._run_in_thread)
         self._loops.add(loop)
         if self._stops != stops:
