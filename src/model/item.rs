@@ -71,6 +71,11 @@ pub struct Item {
 }
 
 impl Item {
+    /// `None` for a status that another program wrote and that is none of ours; `status` has its text.
+    pub fn known_status(&self) -> Option<Status> {
+        Status::parse(&self.status)
+    }
+
     pub fn enqueued_ms(&self) -> Option<i64> {
         parse_ms(&self.enqueued_at)
     }

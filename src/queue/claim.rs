@@ -12,7 +12,7 @@ use super::run::{Change, Verb};
 use super::schedule::TICKS_AT_A_TIME;
 use crate::error::{Error, Result};
 use crate::heartbeat::{GRACE, Heartbeat};
-use crate::model::{Event, Item, Receipt};
+use crate::model::{Event, Item, Receipt, Status};
 use crate::process;
 use crate::random;
 use crate::rules::outcome::{Ending, Settled};
@@ -377,7 +377,7 @@ impl Queue {
             return Ok(true);
         }
         let row = self.get(held.item.id)?;
-        Ok(row.is_some_and(|item| item.status == "cancelled" && item.attempt == held.item.attempt))
+        Ok(row.is_some_and(|item| item.known_status() == Some(Status::Cancelled) && item.attempt == held.item.attempt))
     }
 
     /// Returns the error that explains why a claim is over, as far as its item still shows.
@@ -409,13 +409,13 @@ impl Queue {
 fn why_lost(claimed: &Item, now: Option<&Item>) -> String {
     let Some(now) = now else { return "the item was removed".into() };
     let taken_back = "it was taken back, because its lease ran out or its holder was taken for dead";
-    match (now.attempt > claimed.attempt, now.status.as_str()) {
-        (true, "processing") => {
+    match (now.attempt > claimed.attempt, now.known_status()) {
+        (true, Some(Status::Processing)) => {
             let worker = now.worker.as_deref().unwrap_or("somebody else");
             format!("{taken_back}; {worker} has the item now (attempt {})", now.attempt)
         }
-        (false, "cancelled") => "the item was cancelled".into(),
-        (false, "done") => "the item was marked done without it".into(),
-        (_, status) => format!("{taken_back}; the item is {status} now"),
+        (false, Some(Status::Cancelled)) => "the item was cancelled".into(),
+        (false, Some(Status::Done)) => "the item was marked done without it".into(),
+        _ => format!("{taken_back}; the item is {} now", now.status),
     }
 }

@@ -138,7 +138,7 @@ impl Queue {
                     tx.drop_content(self.name(), claim.fence.id)?;
                 }
             } else {
-                self.note(tx, claim, word, error)?;
+                self.add_attempt(tx, claim, word, error)?;
                 self.give_back_rest(tx, claim)?;
             }
             return Ok(Some(settled));
@@ -152,14 +152,14 @@ impl Queue {
             };
             return if is_good { Err(tx.without_effect(&format!("the end of item {id}"))) } else { Ok(None) };
         }
-        self.note(tx, claim, "cancelled", None)?;
+        self.add_attempt(tx, claim, Settled::Cancelled.as_str(), None)?;
         if was_lost {
             self.give_back_rest(tx, claim)?;
         }
         Ok(Some(Settled::Cancelled))
     }
 
-    fn note(&self, tx: &Change, claim: &Claimed, ending: &str, error: Option<&str>) -> Result<()> {
+    fn add_attempt(&self, tx: &Change, claim: &Claimed, ending: &str, error: Option<&str>) -> Result<()> {
         let record = AttemptRecord {
             item: claim.fence.id,
             attempt: claim.fence.attempt_number(),

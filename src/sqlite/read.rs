@@ -2,7 +2,7 @@
 
 use rusqlite::{ToSql, params};
 
-use super::rows::{integer, read_counts, read_item, read_progress, read_schedule, text};
+use super::rows::{integer, read_counts, read_item, read_schedule, text};
 use super::{Transaction, statement};
 use crate::error::Result;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, Schedule, Status};
@@ -203,11 +203,7 @@ impl View for Transaction<'_> {
 
 impl Transaction<'_> {
     fn item(&self, id: i64) -> Result<Option<Item>> {
-        let Some(mut item) = self.first(statement!("item"), params![id], read_item)? else { return Ok(None) };
-        if let Some(progress) = self.first(statement!("progress"), params![id, item.attempt], read_progress)? {
-            (item.progress, item.progress_note) = progress;
-        }
-        Ok(Some(item))
+        self.first(statement!("item"), params![id], read_item)
     }
 
     /// Returns the items whose ids a statement finds, in its order.

@@ -74,8 +74,8 @@ pub fn read_item(row: &Row) -> rusqlite::Result<Item> {
         result: text(row, 20)?,
         group: text(row, 21)?,
         key: text(row, 22)?,
-        progress: None,
-        progress_note: None,
+        progress: if let ValueRef::Real(part) = row.get_ref(24)? { Some(part) } else { None },
+        progress_note: text(row, 25)?,
     })
 }
 
@@ -108,12 +108,6 @@ fn stored_sum(row: &Row) -> rusqlite::Result<Option<i64>> {
         (ValueRef::Text(content), ValueRef::Text(kind)) => Some(checksum(content, kind, headers)),
         _ => None,
     })
-}
-
-/// Reads the progress of an item: a fraction and a note.
-pub fn read_progress(row: &Row) -> rusqlite::Result<(Option<f64>, Option<String>)> {
-    let fraction = if let ValueRef::Real(part) = row.get_ref(0)? { Some(part) } else { None };
-    Ok((fraction, text(row, 1)?))
 }
 
 /// The only row mapper for schedules. A pattern that another program damaged is detected at its tick.

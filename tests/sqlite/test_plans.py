@@ -23,7 +23,6 @@ INDEXES = {
     "rest_of_batch": ["ingest_queue_working"],
     "claim": ["INTEGER PRIMARY KEY"],
     "item": ["INTEGER PRIMARY KEY"],
-    "progress": ["INTEGER PRIMARY KEY"],
     "finish": ["INTEGER PRIMARY KEY"],
     "extend": ["INTEGER PRIMARY KEY"],
     "scout": ["ingest_queue_ready", "ingest_queue_delayed", "ingest_queue_leases"],
