@@ -142,9 +142,16 @@ def test_a_loop_that_waits_for_its_turn_to_write_claims_nothing_once_it_was_stop
 
 @pytest.mark.parametrize("concurrency", [1, 2])
 def test_work_notices_a_file_that_is_moved_away_and_goes_on_when_it_is_back(queue, path, working, until, concurrency):
-    told = []
-    future = working(nothing, concurrency=concurrency, on_error=lambda error, item, phase: told.append((error, phase)))
-    queue.wait(queue.enqueue("before"), 30)
+    told, counted = [], []
+    future = working(
+        nothing,
+        concurrency=concurrency,
+        on_error=lambda error, item, phase: told.append((error, phase)),
+        progress=lambda event: counted.append(event.kind),
+    )
+    queue.enqueue("before")
+    # Not before its end was recorded and acknowledged: what is committed can be seen a little earlier.
+    until(lambda: "done" in counted)
     path.rename(path.with_suffix(".away"))
     # A look that was under way in that moment may meet an error of its own first.
     until(lambda: any("removed or replaced" in str(error) for error, _ in told))
