@@ -81,7 +81,7 @@ impl Lock {
             _ if !exception.is_none() => Ok(false),
             Ok(false) if was_held => {
                 let text = format!(
-                    "the lock '{}' was taken over while the block ran: it was not renewed for {} ms, and somebody else may \
+                    "the lock '{}' was taken over while the block ran: it was not renewed for {} ms, and another holder may \
                      have run beside it",
                     self.name, self.ttl_ms
                 );

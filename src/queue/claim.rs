@@ -411,7 +411,7 @@ fn why_lost(claimed: &Item, now: Option<&Item>) -> String {
     let taken_back = "it was taken back, because its lease ran out or its holder was taken for dead";
     match (now.attempt > claimed.attempt, now.known_status()) {
         (true, Some(Status::Processing)) => {
-            let worker = now.worker.as_deref().unwrap_or("somebody else");
+            let worker = now.worker.as_deref().unwrap_or("another worker");
             format!("{taken_back}; {worker} has the item now (attempt {})", now.attempt)
         }
         (false, Some(Status::Cancelled)) => "the item was cancelled".into(),

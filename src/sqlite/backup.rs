@@ -66,7 +66,7 @@ fn copy(source: &Connection, path: &Path, wait: Wait) -> Result<()> {
         match backup.step(PAGES_AT_A_TIME)? {
             StepResult::Done => return Ok(()),
             StepResult::More => {}
-            _ => return Err(Error::Busy("somebody else uses the file that is to be the copy".into())),
+            _ => return Err(Error::Busy("another program uses the file that is to be the copy".into())),
         }
         if (wait.interrupted)() {
             return Err(Error::Interrupted);

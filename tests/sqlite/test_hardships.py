@@ -190,6 +190,8 @@ class Transaction:
 
     def open(self, item):
         if item.content == "x":
+            # Another slot may be claiming at this moment.
+            self.own.execute("PRAGMA busy_timeout = 30000")
             self.own.execute("BEGIN IMMEDIATE")
 
     def on_error(self, error, item, phase):

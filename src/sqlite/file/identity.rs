@@ -37,7 +37,7 @@ impl Database {
         if self.is_current() {
             return Ok(());
         }
-        let text = "the file was removed or replaced by somebody else while the queue was open, so there is nothing to \
+        let text = "the file was removed or replaced by another program while the queue was open, so there is nothing to \
                     wait for. Close the queue, and look at the file before you go on";
         Err(self.about(Error::Io(text.into())))
     }

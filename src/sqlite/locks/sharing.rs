@@ -56,7 +56,7 @@ pub fn check_file(path: &Path, device: u64, number: u64) -> Result<()> {
 
 fn replaced() -> Error {
     Error::Io(
-        "the file or its write-ahead log was removed or replaced by somebody else while the queue was open; this change \
+        "the file or its write-ahead log was removed or replaced by another program while the queue was open; this change \
          is not acknowledged. Close the queue, and look at the file before you go on"
             .into(),
     )
