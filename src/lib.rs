@@ -33,12 +33,12 @@ mod python;
 pub use clock::Clock;
 pub use error::{Error, Result};
 pub use model::{
-    Attempt, Content, Counts, GroupCounts, Item, Key, KeyName, LATEST_MS, NewItem, Now, OnDuplicate, Receipt, Schedule,
-    Status, Stored, When, millis,
+    Attempt, Content, Counts, GroupCounts, Item, Key, KeyName, LATEST_MS, NewItem, Now, OnDuplicate, Pick, Receipt,
+    Schedule, Status, Stored, When, millis,
 };
 pub use queue::{
-    Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentStep, Filter, Lock, Next, Options, Pick, Plan,
-    Queue, Stats, Step, Turn, Waiting, Want, Watcher, WorkerLoop,
+    Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentStep, Filter, Lock, Next, Options, Plan, Queue,
+    Stats, Step, Turn, Waiting, Want, Watcher, WorkerLoop,
 };
 pub use rules::outcome::{Ending, Settled};
 pub use rules::rate::Rate;

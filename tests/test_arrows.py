@@ -65,7 +65,7 @@ CORE_ARROWS: dict[str, set[str]] = {
     "wake": {"error", "store", "sync"},
     "heartbeat": {"clock", "error", "model", "process", "store", "sync"},
     # An engine names nobody above it.
-    "sqlite": {"clock", "error", "model", "process", "rules", "store", "sync", "wake"},
+    "sqlite": {"clock", "error", "model", "process", "random", "rules", "store", "sync", "wake"},
     # The verbs know no engine.
     "queue": BASE | {"faults", "heartbeat", "model", "rules", "store", "wake"},
     # It alone names pyo3.

@@ -1,4 +1,4 @@
-//! A claim's receipt: what proves the claim later.
+//! A claim: which items it takes, and its receipt.
 
 /// What proves a claim: its attempt and a random token that only this claim knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -6,4 +6,16 @@ pub struct Receipt {
     pub id: i64,
     pub attempt: i64,
     pub token: i64,
+}
+
+/// Which items to claim.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Pick {
+    #[default]
+    Queue,
+    Group(String),
+    /// All pending items of one free group, in order: the named group, or the first free one.
+    WholeGroup(Option<String>),
+    /// Whichever comes first: all pending items of one free group, or one item that has no group.
+    GroupOrOne,
 }

@@ -9,7 +9,7 @@ mod schedule;
 mod time;
 mod value;
 
-pub use claim::Receipt;
+pub use claim::{Pick, Receipt};
 #[cfg(feature = "python")]
 pub use content::integer_beyond_64_bits;
 pub use content::{Content, Stored, checksum, read_json};

@@ -49,6 +49,13 @@ pub struct Key {
     pub on_duplicate: OnDuplicate,
 }
 
+impl Key {
+    /// Items enqueued after this time still have the key, finished or not.
+    pub fn since(&self, now: Now) -> Option<i64> {
+        self.ttl_ms.map(|ttl| now.ms().saturating_sub(ttl))
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum KeyName {
     Given(String),
@@ -65,6 +72,8 @@ pub enum OnDuplicate {
     Raise,
     /// Gives the existing item the new content if it is still pending.
     Replace,
+    /// Adds nothing and returns no id, so that the caller knows whether its item is new.
+    Skip,
 }
 
 impl NewItem {

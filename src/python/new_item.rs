@@ -59,8 +59,9 @@ impl ItemOptions<'_> {
             None | Some("return") => OnDuplicate::Return,
             Some("raise") => OnDuplicate::Raise,
             Some("replace") => OnDuplicate::Replace,
+            Some("skip") => OnDuplicate::Skip,
             Some(other) => {
-                let said = format!("on_duplicate must be 'return', 'raise' or 'replace', not {other:?}");
+                let said = format!("on_duplicate must be 'return', 'raise', 'replace' or 'skip', not {other:?}");
                 return Err(PyValueError::new_err(said));
             }
         };

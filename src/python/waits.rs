@@ -32,7 +32,7 @@ fn until<T>(
 }
 
 /// Enqueues all items or none, waiting for room while the queue is full.
-pub fn for_room(py: Python<'_>, queue: &Queue, items: Vec<NewItem>, limit: Duration) -> PyResult<Vec<i64>> {
+pub fn for_room(py: Python<'_>, queue: &Queue, items: Vec<NewItem>, limit: Duration) -> PyResult<Vec<Option<i64>>> {
     if limit.is_zero() {
         return Ok(py.native(|| queue.enqueue_many(items))?);
     }

@@ -1,26 +1,21 @@
-//! Claiming items: the claim itself, and the due and lost items it makes claimable first.
+//! Claiming items, and what this process knows about its claims.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::Queue;
+use super::advance::{Claiming, Findings, Outcome, Report, advance};
 use super::progress::UnsavedProgress;
-use super::rate::FREED_AT_A_TIME;
 use super::reclaim::RENEWAL_PAUSE;
-use super::run::{Change, Verb};
-use super::schedule::TICKS_AT_A_TIME;
+use super::run::Verb;
 use crate::error::{Error, Result};
 use crate::heartbeat::{GRACE, Heartbeat};
-use crate::model::{Event, Item, Receipt, Status};
+use crate::model::{Item, Pick, Receipt, Status};
 use crate::process;
-use crate::random;
 use crate::rules::outcome::{Ending, Settled};
-use crate::store::{Address, Claimed, Grant, Liveness, Renewal, Renews, Scout, Wait};
+use crate::store::{Address, Claimed, Granted, Liveness, Renewal, Renews, Wait};
 use crate::sync::Mutex;
-
-/// How many due items one claim makes claimable; the rest is left to the next claims.
-const DUE_AT_A_TIME: usize = 2_000;
 
 #[derive(Clone, Debug)]
 pub struct Claim {
@@ -30,18 +25,6 @@ pub struct Claim {
     /// `None`: the queue's worker name.
     pub worker: Option<String>,
     pub pick: Pick,
-}
-
-/// Which items to claim.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Pick {
-    #[default]
-    Queue,
-    Group(String),
-    /// All pending items of one free group, in order: the named group, or the first free one.
-    WholeGroup(Option<String>),
-    /// Whichever comes first: all pending items of one free group, or one item that has no group.
-    GroupOrOne,
 }
 
 impl Default for Claim {
@@ -119,6 +102,7 @@ impl ClaimedItem {
             batch: self.batch,
             holder: None,
             lease_ms: None,
+            awaits_renewal: false,
         }
     }
 
@@ -153,15 +137,6 @@ impl Drop for ClaimedItem {
     }
 }
 
-/// The result of one claim transaction.
-pub(super) struct Taken {
-    pub items: Vec<ClaimedItem>,
-    /// More rows could become claimable, so an empty result does not mean that the queue is empty.
-    pub unfinished: bool,
-    /// A lease has expired, but its live holder is about to renew it. If it does not, its item becomes claimable.
-    pub awaits_renewal: bool,
-}
-
 impl Queue {
     /// Claims up to `limit` items; returns none when nothing is due.
     pub fn claim(&self, how: &Claim) -> Result<Vec<ClaimedItem>> {
@@ -175,26 +150,38 @@ impl Queue {
         let session = self.session()?;
         let started = Instant::now();
         let mut looks = !session.has_found.load(Ordering::Relaxed);
+        let mut items = Vec::new();
+        let mut findings = Findings::default();
         loop {
             if looks && !self.may_find(&how.pick)? {
                 self.tend_beside();
-                return Ok(Vec::new());
+                return Ok(items);
             }
             let limit = if looks { wait.limit } else { Duration::ZERO };
-            let taken = match self.try_to_claim(how, Wait { limit, ..wait }) {
+            let rest = Claim { limit: how.limit - items.len(), ..how.clone() };
+            let outcome = match self.try_to_claim(&rest, std::mem::take(&mut findings), Wait { limit, ..wait }) {
                 Err(Error::Busy(_)) if !looks => {
                     looks = true;
                     continue;
                 }
-                taken => taken?,
+                // What was claimed before the error is returned.
+                Err(_) if !items.is_empty() => return Ok(items),
+                outcome => outcome?,
             };
-            session.has_found.store(!taken.items.is_empty(), Ordering::Relaxed);
-            let may_find_more = taken.unfinished || (taken.awaits_renewal && started.elapsed() < wait.limit);
-            if !taken.items.is_empty() || !may_find_more {
+            items.extend(outcome.items);
+            session.has_found.store(!items.is_empty(), Ordering::Relaxed);
+            findings = outcome.findings;
+            // Items that could not be read have made room for others.
+            let is_short = outcome.damaged > 0 && items.len() < how.limit && !matches!(how.pick, Pick::WholeGroup(_));
+            let may_find_more = match outcome.awaits_renewal {
+                true => started.elapsed() < wait.limit,
+                false => !findings.is_empty() || outcome.is_more,
+            };
+            if !is_short && (!items.is_empty() || !may_find_more) {
                 self.tend_beside();
-                return Ok(taken.items);
+                return Ok(items);
             }
-            if taken.awaits_renewal {
+            if outcome.awaits_renewal {
                 std::thread::sleep(RENEWAL_PAUSE);
                 if (wait.interrupted)() {
                     return Err(Error::Interrupted);
@@ -203,91 +190,16 @@ impl Queue {
         }
     }
 
-    fn try_to_claim(&self, how: &Claim, wait: Wait) -> Result<Taken> {
-        let liveness = self.liveness(wait)?;
-        self.run_within(Verb::Claim, wait, |tx| self.take(tx, how, &liveness))
+    fn try_to_claim(&self, how: &Claim, findings: Findings, wait: Wait) -> Result<Outcome> {
+        let liveness = &self.liveness(wait)?;
+        let claiming =
+            Claiming { how, liveness, unless: &AtomicBool::new(false), lease: None, closes_within_ms: None, findings };
+        advance(&[self], Verb::Claim, wait, &[], Some(claiming))
     }
 
-    pub(super) fn take(&self, tx: &Change, how: &Claim, liveness: &Option<Arc<dyn Liveness>>) -> Result<Taken> {
-        let mut scout = tx.scout(self.name(), self.settings().settings.lease_ms(), false)?;
-        if scout.ready.is_none() || self.is_time_to_look_ahead(&*self.session()?) {
-            scout = tx.scout(self.name(), self.settings().settings.lease_ms(), true)?;
-        }
-        self.adopt_settings(std::mem::take(&mut scout.settings))?;
-        if scout.paused {
-            return Ok(Taken { items: Vec::new(), unfinished: false, awaits_renewal: false });
-        }
-        let (brought_in, mut unfinished, awaits_renewal) = self.bring_in(tx, &scout)?;
-        let several = self.settings().settings.group_limit.is_some_and(|limit| limit > 1);
-        // The scout has already found the first item, unless more items became claimable since.
-        let mut found = if brought_in { None } else { scout.ready };
-        let whole_group = match &how.pick {
-            Pick::WholeGroup(Some(group)) => tx.next_free_in_group(self.name(), group)?,
-            Pick::WholeGroup(None) => tx.next_group(self.name())?,
-            Pick::GroupOrOne => match tx.next_batch(self.name())? {
-                Some((id, true)) => Some(id),
-                Some((id, false)) => {
-                    found = Some(id);
-                    None
-                }
-                None => None,
-            },
-            Pick::Queue | Pick::Group(_) => None,
-        };
-        let batch = if whole_group.is_some() { Some(random::token()?) } else { None };
-        let mut items = Vec::new();
-        while items.len() < how.limit && self.may_start(tx)? {
-            let next = match (&how.pick, whole_group) {
-                (Pick::Queue, _) => self.first(tx, found.take(), several)?,
-                (Pick::Group(group), _) => tx.next_in_group(self.name(), group)?,
-                (Pick::WholeGroup(_) | Pick::GroupOrOne, Some(head)) => tx.next_of_batch(self.name(), head)?,
-                (Pick::GroupOrOne, None) if items.is_empty() => self.first(tx, found.take(), several)?,
-                (Pick::WholeGroup(_) | Pick::GroupOrOne, None) => None,
-            };
-            let Some(id) = next else { break };
-            let Some(held) = self.take_one(tx, id, how, batch, liveness)? else { continue };
-            let group_goes_on = self.count_start(tx, &held.item)?;
-            tx.tell(Event::Claimed);
-            items.push(held);
-            if batch.is_some() && !group_goes_on {
-                break;
-            }
-        }
-        if items.is_empty() && !unfinished {
-            unfinished = self.reclaim_from_dead(tx)?;
-        }
-        Ok(Taken { items, unfinished, awaits_renewal })
-    }
-
-    /// Returns the first claimable item, unless the scout found it. Where a group may run several items at once,
-    /// several are at its head. Priority does not order those.
-    fn first(&self, tx: &Change, found: Option<i64>, several: bool) -> Result<Option<i64>> {
-        match if found.is_some() { found } else { tx.next(self.name())? } {
-            Some(id) if several => Ok(tx.next_beside(self.name(), id)?.or(Some(id))),
-            first => Ok(first),
-        }
-    }
-
-    /// Claims one item. An item with damaged content fails at once, and its raw text is kept.
-    fn take_one(
-        &self,
-        tx: &Change,
-        id: i64,
-        how: &Claim,
-        batch: Option<i64>,
-        liveness: &Option<Arc<dyn Liveness>>,
-    ) -> Result<Option<ClaimedItem>> {
-        let lease_ms = how.lease_ms.unwrap_or(self.settings().settings.lease_ms());
-        let token = random::token()?;
-        let holder = liveness.as_ref().map(|liveness| liveness.number());
-        let own_name = self.worker_name()?;
-        let worker = how.worker.as_deref().unwrap_or(&own_name);
-        let grant = Grant { token, lease_ms, worker, batch, holder };
-        let Some(mut item) = tx.claim(id, &grant)? else {
-            return Err(tx.without_effect(&format!("the claim of item {id}")));
-        };
-        let damage = item.damage.take();
-        let held = ClaimedItem {
+    pub(super) fn hold(&self, granted: Granted, liveness: &Option<Arc<dyn Liveness>>) -> ClaimedItem {
+        let Granted { item, token, lease_ms, batch } = granted;
+        ClaimedItem {
             receipt: Receipt { id: item.id, attempt: item.attempt, token },
             item,
             batch,
@@ -301,26 +213,28 @@ impl Queue {
             unsaved_progress: Arc::default(),
             generation: process::generation(),
             since: Instant::now(),
-        };
-        match damage {
-            None => Ok(Some(held)),
-            Some(error) => {
-                self.end(tx, &held.claimed(), Ending::Failed { error, retry_in: None, give_up: true })?;
-                Ok(None)
-            }
         }
     }
 
-    /// Makes due items claimable and reclaims lost claims, in small, bounded steps. Returns whether anything became
-    /// claimable, whether some is left, and whether a renewal is awaited.
-    fn bring_in(&self, tx: &Change, scout: &Scout) -> Result<(bool, bool, bool)> {
-        let ticked = if scout.ticking { self.tick(tx)? } else { 0 };
-        let freed = if scout.freed { self.free_groups(tx)? } else { 0 };
-        let due = if scout.due { tx.bring_in_due(self.name(), DUE_AT_A_TIME)? } else { 0 };
-        let reclaimed = self.reclaim(tx, scout.expired, self.is_time_to_look_for_dead()?)?;
-        let unfinished =
-            ticked >= TICKS_AT_A_TIME || freed >= FREED_AT_A_TIME || due >= DUE_AT_A_TIME || reclaimed.more;
-        Ok((due + ticked + freed > 0 || reclaimed.any, unfinished, reclaimed.awaits_renewal))
+    /// Fails claimed items whose content cannot be read. Their raw text is kept.
+    pub(super) fn fail_damaged(
+        &self,
+        damaged: Vec<Granted>,
+        liveness: &Option<Arc<dyn Liveness>>,
+        wait: Wait,
+    ) -> Result<()> {
+        let held = damaged.into_iter().map(|mut granted| {
+            let error = granted.item.damage.take().unwrap_or_default();
+            // The rest of its batch goes on.
+            (self.hold(Granted { batch: None, ..granted }, liveness), error)
+        });
+        let held = held.collect::<Vec<_>>();
+        if held.is_empty() {
+            return Ok(());
+        }
+        let failed = |error: &String| Ending::Failed { error: error.clone(), retry_in: None, give_up: true };
+        let reports = held.iter().map(|(held, error)| Report { queue: 0, held, ending: failed(error) });
+        self.record(Verb::Reclaim, wait, &reports.collect::<Vec<_>>()).map(drop)
     }
 
     /// Renews a claim from a native thread until the `Heartbeat` is dropped or `longest` has passed. Renews at once if

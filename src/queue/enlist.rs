@@ -13,8 +13,8 @@ type Rows = Vec<Vec<Value>>;
 
 pub enum Step {
     Run(Statement),
-    /// The item with this id has the content, or the key.
-    Done(i64),
+    /// The item with this id has the content, or the key. `None`: the item was skipped, because its key is in use.
+    Done(Option<i64>),
     /// The caller should raise the error of its own database library.
     Fail,
 }
@@ -61,7 +61,7 @@ impl Queue {
     pub fn enlist(&self, item: NewItem) -> Result<Enlistment> {
         self.reread_settings()?;
         let (now, foreign) = (self.options.clock.now(), self.session()?.store.foreign());
-        let (row, key) = self.prepare(item)?.written_at(now);
+        let (row, key) = self.prepare(item)?.at(now);
         let key = match (&row.key, key) {
             (Some(name), Some(key)) => Some(KeyStatements {
                 name: name.clone(),
@@ -111,7 +111,7 @@ impl Enlistment {
             Running::FindAgain => first.map_or(Ok(Step::Fail), |row| self.found(row)),
             Running::Replace(id) => Ok(self.run(Running::Written(Some(id)), self.foreign.written())),
             Running::Written(replaced) => match first.map(|row| (integer(row, 0), integer(row, 1))) {
-                Some((inserted, changes)) if changes > 0 => Ok(Step::Done(replaced.unwrap_or(inserted))),
+                Some((inserted, changes)) if changes > 0 => Ok(Step::Done(Some(replaced.unwrap_or(inserted)))),
                 // The reported row id belongs to another item.
                 _ => Ok(self.run(Running::Triggers(replaced), self.foreign.foreign_triggers())),
             },
@@ -146,13 +146,14 @@ impl Enlistment {
     /// Handles another item that has the key.
     fn found(&mut self, row: &[Value]) -> Result<Step> {
         let (id, status) = (integer(row, 0), Status::parse(&text(row, 1)));
-        let Some(key) = &self.key else { return Ok(Step::Done(id)) };
+        let Some(key) = &self.key else { return Ok(Step::Done(Some(id))) };
         match (taken(key.on_duplicate, &key.name, id, status)?, self.replace.take()) {
             (Taken::Replace, Some(mut replace)) => {
                 replace.values.insert(0, Value::Integer(id));
                 Ok(self.run(Running::Replace(id), replace))
             }
-            _ => Ok(Step::Done(id)),
+            (Taken::Skip, _) => Ok(Step::Done(None)),
+            _ => Ok(Step::Done(Some(id))),
         }
     }
 

@@ -3,104 +3,58 @@
 use sha2::{Digest, Sha256};
 
 use super::Queue;
-use super::run::{Change, Verb};
+use super::run::Verb;
 use crate::error::{Error, Result};
-use crate::model::{Event, Key, KeyName, LATEST_MS, NewItem, Now, Stored, When, checksum};
-use crate::rules::key::{Taken, taken};
-use crate::rules::room;
-use crate::store::NewRow;
-
-/// A checked item, ready to be written once the time is known.
-pub(super) struct Prepared {
-    pub(super) row: NewRow,
-    size: usize,
-    when: When,
-    key: Option<Key>,
-}
-
-impl Prepared {
-    /// Fills in the fields that depend on the time of writing.
-    fn at(mut self, now: Now) -> Self {
-        self.row.run_at = self.when.due(now);
-        self.row.key_until = self.key.as_ref().and_then(|key| key.ttl_ms).map(|ttl| now.plus(ttl));
-        self
-    }
-
-    /// Returns the row as it is written at this time, and its key.
-    pub(super) fn written_at(self, now: Now) -> (NewRow, Option<Key>) {
-        let Self { row, key, .. } = self.at(now);
-        (row, key)
-    }
-}
-
-impl Key {
-    /// Items enqueued after this time still reserve the key, finished or not.
-    pub(super) fn since(&self, now: Now) -> Option<i64> {
-        self.ttl_ms.map(|ttl| now.ms().saturating_sub(ttl))
-    }
-}
+use crate::model::{Event, KeyName, LATEST_MS, NewItem, Stored, When, checksum};
+use crate::store::{Enqueue, Enqueued, NewRow, Put};
 
 impl Queue {
-    /// Adds one item and returns its id. The item is on disk when the call returns.
-    pub fn enqueue(&self, item: NewItem) -> Result<i64> {
+    /// Adds one item and returns its id. The item is on disk when the call returns. Returns `None` if the item was
+    /// skipped, because its key is in use.
+    pub fn enqueue(&self, item: NewItem) -> Result<Option<i64>> {
         Ok(self.enqueue_many(vec![item])?[0])
     }
 
     /// Adds all items or none, in one transaction.
-    pub fn enqueue_many(&self, items: Vec<NewItem>) -> Result<Vec<i64>> {
-        let prepared = items.into_iter().map(|item| self.prepare(item)).collect::<Result<Vec<_>>>()?;
-        if prepared.is_empty() {
+    pub fn enqueue_many(&self, items: Vec<NewItem>) -> Result<Vec<Option<i64>>> {
+        let mut largest = 0;
+        let mut puts = Vec::with_capacity(items.len());
+        for item in items {
+            largest = largest.max(size(&item));
+            puts.push(self.prepare(item)?);
+        }
+        if puts.is_empty() {
             self.session()?;
             return Ok(Vec::new());
         }
-        self.run(Verb::Enqueue, |tx| {
-            self.refresh_settings(tx)?;
-            self.check_sizes(&prepared)?;
-            let before = self.pending_if_bounded(tx)?;
-            let ids = prepared.into_iter().map(|item| self.put(tx, item)).collect::<Result<Vec<_>>>()?;
-            self.check_room(tx, before)?;
-            tx.tell(Event::Enqueued);
-            Ok(ids)
-        })
-    }
-
-    pub(super) fn put(&self, tx: &Change, item: Prepared) -> Result<i64> {
-        let Prepared { row, key, .. } = item.at(tx.now());
-        if let (Some(name), Some(key)) = (row.key.clone(), key)
-            && let Some((id, status)) = tx.find_key(self.name(), &name, key.since(tx.now()))?
-        {
-            return match taken(key.on_duplicate, &name, id, status)? {
-                Taken::Keep => Ok(id),
-                Taken::Replace => tx.replace(id, &row).map(|()| id),
+        loop {
+            let current = self.current.load_full();
+            let mut enqueue = Enqueue {
+                queue: self.name(),
+                known: &current.stored,
+                max_pending: current.settings.max_pending,
+                puts: std::mem::take(&mut puts),
             };
-        }
-        if let Some(name) = &row.key {
-            tx.free_key(self.name(), name)?;
-        }
-        tx.enqueue(self.name(), row)
-    }
-
-    fn pending_if_bounded(&self, tx: &Change) -> Result<Option<i64>> {
-        self.settings().settings.max_pending.map(|_| Ok(tx.counts(self.name())?.pending)).transpose()
-    }
-
-    /// Refuses an enqueue that made a full queue longer. One that only found its key did not.
-    fn check_room(&self, tx: &Change, before: Option<i64>) -> Result<()> {
-        let (Some(limit), Some(before)) = (self.settings().settings.max_pending, before) else { return Ok(()) };
-        room::check(limit, before, tx.counts(self.name())?.pending)
-    }
-
-    /// Refuses items that exceed a size limit another process has set meanwhile.
-    fn check_sizes(&self, items: &[Prepared]) -> Result<()> {
-        let limit = self.settings().settings.max_bytes();
-        match items.iter().find(|item| item.size > limit) {
-            Some(item) => Err(Error::TooLarge { size: item.size, limit }),
-            None => Ok(()),
+            let enqueued = self.move_store(Verb::Enqueue, |store, flush| {
+                let enqueued = store.enqueue(flush, &self.options.clock, self.wait(), &mut enqueue)?;
+                let is_written = matches!(enqueued, Enqueued::Ids(_));
+                Ok((enqueued, if is_written { vec![Event::Enqueued] } else { Vec::new() }))
+            })?;
+            puts = enqueue.puts;
+            match enqueued {
+                Enqueued::Ids(ids) => return Ok(ids),
+                Enqueued::SettingsChanged(stored) => self.adopt_settings(stored)?,
+            }
+            // Another process may have set a smaller limit meanwhile.
+            let limit = self.settings().settings.max_bytes();
+            if largest > limit {
+                return Err(Error::TooLarge { size: largest, limit });
+            }
         }
     }
 
     /// Refuses every invalid item here, before the write lock is taken.
-    pub(super) fn prepare(&self, item: NewItem) -> Result<Prepared> {
+    pub(super) fn prepare(&self, item: NewItem) -> Result<Put> {
         self.check_size(size(&item))?;
         if let When::After(delay) = item.when
             && self.options.clock.now().ms().saturating_add(delay) > LATEST_MS
@@ -126,12 +80,11 @@ fn size(item: &NewItem) -> usize {
 }
 
 /// Prepares an item that was checked before.
-pub(super) fn prepared(item: NewItem) -> Prepared {
+pub(super) fn prepared(item: NewItem) -> Put {
     let key = item.key.as_ref().map(|key| match &key.name {
         KeyName::Given(name) => name.clone(),
         KeyName::ByContent => content_key(&item.content),
     });
-    let size = size(&item);
     let headers = item.headers.as_ref().map(String::as_bytes);
     let checksum = checksum(item.content.text.as_bytes(), item.content.kind.as_bytes(), headers);
     let row = NewRow {
@@ -149,7 +102,7 @@ pub(super) fn prepared(item: NewItem) -> Prepared {
         key_until: None,
         checksum: Some(checksum),
     };
-    Prepared { row, size, when: item.when, key: item.key }
+    Put { row, when: item.when, key: item.key }
 }
 
 /// Returns the same key for the same content of the same type, whatever the order of its JSON objects' members.

@@ -40,6 +40,11 @@ impl LeaseHold {
         Ok(Self { says_ttl: false, ..Self::new(queue, ttl_ms)? })
     }
 
+    /// The token by which its record is known.
+    pub(super) fn owner(&self) -> &str {
+        &self.owner
+    }
+
     pub(super) fn record(&self, now: Now) -> Record {
         let record = Record::new(
             this_process(),

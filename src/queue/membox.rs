@@ -2,6 +2,7 @@
 //! decides how long a heartbeat counts. Taking over the lease releases every item in progress.
 
 use super::Queue;
+use super::advance::decided;
 use super::lease::{LeaseHold, this_process};
 use super::run::{Change, Verb};
 use crate::error::Result;
@@ -84,9 +85,11 @@ impl Queue {
     /// other claims are released uncounted, however recent.
     fn give_back_everything(&self, tx: &Change) -> Result<()> {
         self.refresh_settings_if_readable(tx)?;
-        while self.reclaim_from_dead(tx)? {}
+        let store = &self.session()?.store;
         for claim in tx.in_progress(self.name())? {
-            self.end(tx, &claim, Ending::given_back())?;
+            let is_dead = claim.holder.is_some_and(|holder| !store.is_alive(holder));
+            let ending = if is_dead { Ending::Lost { worker: claim.worker.clone() } } else { Ending::given_back() };
+            tx.end(self.name(), &decided(0, claim, ending, &self.settings().settings)?)?;
         }
         Ok(())
     }

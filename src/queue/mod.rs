@@ -1,5 +1,6 @@
 //! The queue's verbs: the only place where the rules and the store meet.
 
+mod advance;
 mod claim;
 mod enlist;
 mod enqueue;
@@ -21,7 +22,7 @@ mod wait;
 mod watcher;
 mod worker_loop;
 
-pub use claim::{Claim, ClaimedItem, Pick};
+pub use claim::{Claim, ClaimedItem};
 pub use enlist::{Enlistment, Step as EnlistmentStep};
 pub use lock::Lock;
 pub use read::{Filter, Stats};
@@ -235,10 +236,6 @@ impl Queue {
 
     fn wait(&self) -> Wait {
         Wait { limit: self.options.patience, interrupted: self.options.interrupted, warn: self.options.warn }
-    }
-
-    fn worker_name(&self) -> Result<Arc<str>> {
-        Ok(self.session()?.worker_name.clone())
     }
 
     /// Returns this process's liveness lock. It is recorded in the file before any claim uses its number.

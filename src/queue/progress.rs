@@ -71,15 +71,6 @@ impl UnsavedProgress {
         }
     }
 
-    /// Writes the progress in a transaction that also writes a lease or a result. If the transaction survives an error,
-    /// only the progress is lost.
-    pub(super) fn write_along(&self, tx: &Change, queue: &str, receipt: Receipt) -> Result<()> {
-        match self.write(tx, queue, receipt) {
-            Err(error) if matches!(error, Error::Io(_)) || !tx.is_open() => Err(error),
-            _ => Ok(()),
-        }
-    }
-
     /// Marks the report as committed, unless a newer one was made since.
     fn note_written(&self, number: u64) {
         let mut state = self.0.lock();

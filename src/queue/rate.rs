@@ -3,39 +3,14 @@
 use super::Queue;
 use super::run::Change;
 use crate::error::Result;
-use crate::model::Item;
 use crate::model::Now;
 use crate::rules::rate::Rate;
-use crate::store::View;
+use crate::store::{View, WHOLE_QUEUE};
 
-/// The group name under which the claims of the whole queue are counted.
-const QUEUE: &str = "";
-/// How many rate-limited groups one claim makes claimable again.
+/// How many rate-limited groups are made claimable at once after the clock went back.
 pub(super) const FREED_AT_A_TIME: usize = 64;
 
 impl Queue {
-    /// Whether the queue's rate allows a claim now.
-    pub(super) fn may_start(&self, tx: &Change) -> Result<bool> {
-        Ok(self.next_start(tx.view())?.is_none())
-    }
-
-    /// Counts a claim. Returns whether the group's rate allows another now; if not, the group is held until it does.
-    pub(super) fn count_start(&self, tx: &Change, item: &Item) -> Result<bool> {
-        let current = self.settings();
-        if let Some(rate) = current.settings.rate {
-            self.count(tx, QUEUE, rate)?;
-        }
-        let (Some(rate), Some(group)) = (current.settings.group_rate, &item.group) else { return Ok(true) };
-        self.count(tx, group, rate)?;
-        match self.wait_of(tx.view(), group, rate)? {
-            None => Ok(true),
-            Some(until) => {
-                tx.hold_group(self.name(), group, until)?;
-                Ok(false)
-            }
-        }
-    }
-
     /// Makes groups claimable again whose rate allows it; returns how many.
     pub(super) fn free_groups(&self, tx: &Change) -> Result<usize> {
         Ok(tx.free_groups(self.name(), self.furthest_hold(tx.now()), FREED_AT_A_TIME)?.len())
@@ -55,7 +30,7 @@ impl Queue {
     pub(super) fn review_holds(&self, tx: &Change, rate: Option<Rate>) -> Result<()> {
         for group in tx.free_groups(self.name(), i64::MIN, usize::MAX)? {
             if let Some(rate) = rate
-                && let Some(until) = self.wait_of(tx.view(), &group, rate)?
+                && let Some(until) = tx.view().rate_wait(self.name(), &group, rate)?
             {
                 tx.hold_group(self.name(), &group, until)?;
             }
@@ -66,24 +41,8 @@ impl Queue {
     /// When the queue's rate allows the next claim, if not now.
     pub(super) fn next_start(&self, view: &dyn View) -> Result<Option<i64>> {
         match self.settings().settings.rate {
-            Some(rate) => self.wait_of(view, QUEUE, rate),
+            Some(rate) => view.rate_wait(self.name(), WHOLE_QUEUE, rate),
             None => Ok(None),
         }
-    }
-
-    /// Like `next_start`, but `None` if no item is ready.
-    pub(super) fn next_start_if_wanted(&self, view: &dyn View) -> Result<Option<i64>> {
-        let start = self.next_start(view)?;
-        Ok(if start.is_some() && view.is_ready(self.name(), None, false)? { start } else { None })
-    }
-
-    fn wait_of(&self, view: &dyn View, group: &str, rate: Rate) -> Result<Option<i64>> {
-        let earlier = rate.before(view.last_start(self.name(), group)?);
-        Ok(rate.wait(view.start_at(self.name(), group, earlier)?, view.now()))
-    }
-
-    fn count(&self, tx: &Change, group: &str, rate: Rate) -> Result<()> {
-        let number = tx.last_start(self.name(), group)?.saturating_add(1);
-        tx.add_start(self.name(), group, number, i64::from(rate.count))
     }
 }

@@ -1,11 +1,11 @@
 //! Reading without changing anything: items, counts, failures.
 
 use super::Queue;
-use super::finish::ATTEMPTS_KEPT;
 use crate::error::Result;
 use crate::model::parse_ms;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Status};
 use crate::rules::lease::{self, Record};
+use crate::rules::outcome::ATTEMPTS_KEPT;
 use crate::store::{Health, Page, View};
 
 #[derive(Clone, Debug, Default)]

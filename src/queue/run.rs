@@ -8,7 +8,7 @@ use super::{Durability, Queue};
 use crate::error::Result;
 use crate::faults;
 use crate::model::Event;
-use crate::store::{Flush, Tx, View, Wait};
+use crate::store::{Flush, Store, Tx, View, Wait};
 
 /// The purpose of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub(super) enum Verb {
     /// Records in the file that this process may claim.
     Enter,
     Reclaim,
+    /// Lets schedules that are due enqueue their items.
+    Tick,
     Tend,
 }
 
@@ -42,9 +44,14 @@ impl Verb {
         match self {
             Verb::Enqueue | Verb::Finish | Verb::Repair | Verb::Configure => true,
             Verb::Step { finishes, .. } => finishes,
-            Verb::Claim | Verb::Extend | Verb::Progress | Verb::Lease | Verb::Enter | Verb::Reclaim | Verb::Tend => {
-                false
-            }
+            Verb::Claim
+            | Verb::Extend
+            | Verb::Progress
+            | Verb::Lease
+            | Verb::Enter
+            | Verb::Reclaim
+            | Verb::Tick
+            | Verb::Tend => false,
         }
     }
 
@@ -102,13 +109,24 @@ impl Queue {
         wait: Wait,
         work: impl FnOnce(&Change) -> Result<T> + Send,
     ) -> Result<T> {
+        self.move_store(verb, |store, flush| {
+            store.write(flush, &self.options.clock, wait, |tx| {
+                let change = Change { tx, events: RefCell::default() };
+                let value = work(&change)?;
+                Ok((value, change.events.into_inner()))
+            })
+        })
+    }
+
+    /// Runs a whole move of the store, which returns its value and the events of its changes.
+    pub(super) fn move_store<T>(
+        &self,
+        verb: Verb,
+        run: impl FnOnce(&dyn Store, Flush) -> Result<(T, Vec<Event>)>,
+    ) -> Result<T> {
         let session = self.session()?;
         faults::before(verb.fault_points())?;
-        let (value, events) = session.store.write(self.flush(verb), &self.options.clock, wait, |tx| {
-            let change = Change { tx, events: RefCell::default() };
-            let value = work(&change)?;
-            Ok((value, change.events.into_inner()))
-        })?;
+        let (value, events) = run(&*session.store, self.flush(verb))?;
         for event in &events {
             self.act_upon(*event);
         }

@@ -1,4 +1,4 @@
-//! Recurring schedules: each tick enqueues one item, in the transaction of the first claim after it is due.
+//! Recurring schedules: each tick enqueues one item, by the first claim after it is due.
 
 use super::Queue;
 use super::enqueue::prepared;
@@ -7,11 +7,12 @@ use crate::error::{Error, Result};
 use crate::model::{Event, KeyName, LATEST_MS, NewItem, Now, Schedule};
 use crate::rules::name;
 use crate::rules::tick::Timing;
+use crate::store::Wait;
 
 /// A clock that goes back by less than this was only adjusted.
 const SMALL_STEP_MS: i64 = 3_600_000;
 /// How many schedules one claim lets tick.
-pub(super) const TICKS_AT_A_TIME: usize = 64;
+const TICKS_AT_A_TIME: usize = 64;
 
 impl Queue {
     /// Adds a schedule, or replaces the one of that name. If the timing is the same, the next tick is kept.
@@ -46,19 +47,21 @@ impl Queue {
         self.run(Verb::Configure, |tx| tx.unschedule(self.name(), name))
     }
 
-    /// Enqueues the items of due schedules, once per schedule however many ticks were missed. Returns how many
-    /// schedules ticked.
-    pub(super) fn tick(&self, tx: &Change) -> Result<usize> {
-        let due = tx.schedules_due(self.name(), TICKS_AT_A_TIME)?;
-        let count = due.len();
-        for schedule in due {
+    /// Enqueues the items of due schedules, once per schedule however many ticks were missed. A bounded number: the rest
+    /// is left to the next claim.
+    pub(super) fn tick_due(&self, wait: Wait) -> Result<()> {
+        self.run_within(Verb::Tick, wait, |tx| self.tick(tx))
+    }
+
+    fn tick(&self, tx: &Change) -> Result<()> {
+        for schedule in tx.schedules_due(self.name(), TICKS_AT_A_TIME)? {
             // If another program broke the pattern, the schedule never ticks again, instead of at every claim.
             let next_at = schedule.timing.next(schedule.next_at, tx.now()).unwrap_or(LATEST_MS);
             let mut item = prepared(schedule.item);
             // The checksum of the item as scheduled, not as read now. So a claim detects damage that happened in
             // between.
             item.row.checksum = schedule.checksum;
-            match self.put(tx, item) {
+            match tx.put(self.name(), item) {
                 Ok(id) => tx.schedule_ticked(self.name(), &schedule.name, next_at, id)?,
                 // A tick that cannot be written must not block all claims of the queue.
                 Err(Error::Ignored(text)) => {
@@ -69,7 +72,8 @@ impl Queue {
                 Err(error) => return Err(error),
             }
         }
-        Ok(count)
+        tx.tell(Event::Claimable);
+        Ok(())
     }
 
     /// Called after the clock went back: moves ticks that are further ahead than their timing allows.

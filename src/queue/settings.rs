@@ -10,7 +10,7 @@ use crate::store::StoredSettings;
 /// The settings in effect for an object, and the stored settings they were computed from.
 #[derive(Default)]
 pub struct Current {
-    stored: StoredSettings,
+    pub(super) stored: StoredSettings,
     pub settings: Settings,
 }
 

@@ -4,10 +4,10 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::claim::{Claim, ClaimedItem, Pick};
+use super::claim::{Claim, ClaimedItem};
 use super::{Queue, Session};
 use crate::error::{Error, Result};
-use crate::model::{Item, Now};
+use crate::model::{Item, Now, Pick};
 use crate::store::Wait;
 use crate::wake::{Awaiting, Waiter};
 

@@ -12,10 +12,9 @@ use std::sync::{Arc, Condvar, Weak};
 use std::time::{Duration, Instant};
 
 use super::Queue;
-use super::claim::Pick;
 use super::wait::WorkForecast;
 use crate::error::Result;
-use crate::model::Item;
+use crate::model::{Item, Pick};
 use crate::store::Store;
 use crate::sync::{Mutex, wait};
 use crate::wake::{Awaiting, Call, News, Waiter};

@@ -8,6 +8,8 @@ use crate::model::{OnDuplicate, Status};
 pub enum Taken {
     /// Leave it as it is, and return its id.
     Keep,
+    /// Leave it as it is, and return no id.
+    Skip,
     /// Give it the new content, and return its id.
     Replace,
 }
@@ -16,6 +18,7 @@ pub enum Taken {
 pub fn taken(on_duplicate: OnDuplicate, key: &str, id: i64, status: Option<Status>) -> Result<Taken> {
     match on_duplicate {
         OnDuplicate::Return => Ok(Taken::Keep),
+        OnDuplicate::Skip => Ok(Taken::Skip),
         OnDuplicate::Replace if status == Some(Status::Pending) => Ok(Taken::Replace),
         OnDuplicate::Raise | OnDuplicate::Replace => Err(Error::Duplicate { key: key.to_owned(), id }),
     }

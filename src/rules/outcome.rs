@@ -5,6 +5,9 @@ use super::retry::Retry;
 /// Longer failure texts are truncated, with a mark.
 pub const ERROR_LIMIT: usize = 8 * 1024;
 
+/// How many attempts of an item the history keeps.
+pub const ATTEMPTS_KEPT: i64 = 20;
+
 const CUT_MARK: &str = " … [cut]";
 
 /// How a claim ended.
@@ -94,6 +97,51 @@ impl Settled {
     pub fn took_effect(self) -> bool {
         !matches!(self, Settled::Lost | Settled::Cancelled)
     }
+}
+
+/// How the end of a claim is recorded: the row, the history, and what follows from the end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    pub verdict: Verdict,
+    pub settled: Settled,
+    /// The entry in the item's history; a done attempt leaves none.
+    pub history: Option<HistoryEntry>,
+    /// The worker did not end the claim itself. The rest of its batch is released then, even if the item was cancelled.
+    pub was_lost: bool,
+}
+
+/// What the history says about an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryEntry {
+    pub ending: &'static str,
+    pub error: Option<String>,
+}
+
+impl Decision {
+    /// Releases a claim without a delay or a reason; `retries` stays as it is.
+    pub fn release(retries: u32) -> Self {
+        let verdict = Verdict::Pending { delay_ms: None, retries, error: None };
+        let history = Some(HistoryEntry { ending: Settled::Released.as_str(), error: None });
+        Self { verdict, settled: Settled::Released, history, was_lost: false }
+    }
+}
+
+/// Decides how the end of a claim is recorded; see [`decide`].
+pub fn conclude(ending: Ending, left: &RetryState, dice: f64) -> Decision {
+    let was_lost = matches!(ending, Ending::Lost { .. });
+    let reason = match &ending {
+        Ending::Released { reason, .. } => reason.clone().map(presentable),
+        _ => None,
+    };
+    let (verdict, settled) = decide(ending, left, dice);
+    let error = match &verdict {
+        Verdict::Done { .. } => None,
+        Verdict::Pending { error, .. } => error.clone().or(reason),
+        Verdict::Failed { error, .. } => Some(error.clone()),
+    };
+    let word = if was_lost { Settled::Lost } else { settled };
+    let history = (settled != Settled::Done).then(|| HistoryEntry { ending: word.as_str(), error });
+    Decision { verdict, settled, history, was_lost }
 }
 
 /// Decides what becomes of the item. `dice` in 0..1 spreads the back-off; as an argument it keeps the rule pure.

@@ -9,9 +9,12 @@ use super::file::{Database, Lent};
 use super::foreign::Foreign;
 use super::locks::{self, SignOfLife};
 use crate::clock::Clock;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::Now;
-use crate::store::{ChangeWatch, Flush, ForeignStatements, Health, Liveness, Renewal, Store, Tx, View, Wait};
+use crate::store::{
+    Advance, ChangeWatch, Enqueue, Enqueued, Flush, ForeignStatements, Health, Liveness, Moved, Renewal, Store, Tx,
+    View, Wait,
+};
 use crate::wake::Bell;
 
 /// The longest time that the write lock is left free between two transactions of a long call.
@@ -35,6 +38,14 @@ impl Store for Database {
             let _moment = begins.then(|| connection.unchecked_transaction()).transpose()?;
             look(&Transaction::new(connection, self, now))
         })
+    }
+
+    fn enqueue(&self, flush: Flush, clock: &Clock, wait: Wait, enqueue: &mut Enqueue) -> Result<Enqueued> {
+        self.in_transaction(flush, clock, wait, &mut |tx| tx.enqueue_all(enqueue))
+    }
+
+    fn advance(&self, flush: Flush, clock: &Clock, wait: Wait, advance: &Advance) -> Result<Moved> {
+        self.in_transaction(flush, clock, wait, &mut |tx| tx.advance(advance))
     }
 
     fn renew(&self, clock: &Clock, wait: Wait, renewals: &[Renewal]) -> Result<Vec<bool>> {
@@ -119,6 +130,24 @@ impl Store for Database {
         if self.log_path().is_some() {
             std::thread::sleep((held / 2).min(LONGEST_PAUSE));
         }
+    }
+}
+
+impl Database {
+    /// Runs one move in a transaction.
+    fn in_transaction<T: Send>(
+        &self,
+        flush: Flush,
+        clock: &Clock,
+        wait: Wait,
+        run: &mut (dyn FnMut(&Transaction) -> Result<T> + Send),
+    ) -> Result<T> {
+        let mut value = None;
+        self.run_transaction(flush, clock, wait, &mut |tx: &Transaction| {
+            value = Some(run(tx)?);
+            Ok(())
+        })?;
+        value.ok_or_else(|| Error::Storage("a transaction gave no value".into()))
     }
 }
 

@@ -6,10 +6,51 @@ use super::rows::text;
 use super::{Transaction, padding, statement};
 use crate::error::{Error, Result};
 use crate::model::Status;
-use crate::store::{EnqueueTx, NewRow};
+use crate::rules::key::{Taken, taken};
+use crate::rules::room;
+use crate::store::{Enqueue, EnqueueTx, Enqueued, NewRow, Put, View};
 
 impl EnqueueTx for Transaction<'_> {
-    fn enqueue(&self, queue: &str, row: NewRow) -> Result<i64> {
+    fn put(&self, queue: &str, put: Put) -> Result<Option<i64>> {
+        let (row, key) = put.at(self.now);
+        let (Some(name), Some(key)) = (&row.key, key) else { return self.insert(queue, row).map(Some) };
+        if let Some((id, status)) = self.find_key(queue, name, key.since(self.now))? {
+            return match taken(key.on_duplicate, name, id, status)? {
+                Taken::Keep => Ok(Some(id)),
+                Taken::Skip => Ok(None),
+                Taken::Replace => self.replace(id, &row).map(|()| Some(id)),
+            };
+        }
+        self.free_key(queue, name)?;
+        self.insert(queue, row).map(Some)
+    }
+
+    fn without_effect(&self, what: &str) -> Error {
+        match self.foreign_triggers() {
+            Ok(names) if names.is_empty() => Error::disagreement(what),
+            Ok(names) => Error::ignored(what, &names),
+            Err(error) => error,
+        }
+    }
+}
+
+impl Transaction<'_> {
+    pub(super) fn enqueue_all(&self, enqueue: &mut Enqueue) -> Result<Enqueued> {
+        let stored = self.settings(enqueue.queue)?;
+        if stored != *enqueue.known {
+            return Ok(Enqueued::SettingsChanged(stored));
+        }
+        let pending = || Ok::<_, Error>(self.counts(enqueue.queue)?.pending);
+        let before = enqueue.max_pending.map(|_| pending()).transpose()?;
+        let puts = std::mem::take(&mut enqueue.puts);
+        let ids = puts.into_iter().map(|put| self.put(enqueue.queue, put)).collect::<Result<_>>()?;
+        if let (Some(limit), Some(before)) = (enqueue.max_pending, before) {
+            room::check(limit, before, pending()?)?;
+        }
+        Ok(Enqueued::Ids(ids))
+    }
+
+    fn insert(&self, queue: &str, row: NewRow) -> Result<i64> {
         let mut statement = self.connection.prepare_cached(statement!("enqueue"))?;
         row.with_values(queue, self.now_text(), |values| {
             let mut values = values.iter().enumerate();
@@ -23,6 +64,7 @@ impl EnqueueTx for Transaction<'_> {
         }
     }
 
+    /// Gives a pending item, found by this transaction, new content in its old place.
     fn replace(&self, id: i64, row: &NewRow) -> Result<()> {
         let mut statement = self.connection.prepare_cached(statement!("replace"))?;
         match row.with_replacing_values(id, |values| statement.execute(values))? {
@@ -31,6 +73,8 @@ impl EnqueueTx for Transaction<'_> {
         }
     }
 
+    /// Returns the item that has a key, and its status if that is a known one. Items enqueued after `since` still have
+    /// their key, finished or not.
     fn find_key(&self, queue: &str, key: &str, since: Option<i64>) -> Result<Option<(i64, Option<Status>)>> {
         let mut statement = self.connection.prepare_cached(statement!("find_key"))?;
         let found = statement.query_row(params![queue, key, self.now.ms(), since], |row| {
@@ -39,21 +83,12 @@ impl EnqueueTx for Transaction<'_> {
         Ok(found.optional()?)
     }
 
+    /// Takes the key from an item that was cancelled while in progress.
     fn free_key(&self, queue: &str, key: &str) -> Result<()> {
         self.run(statement!("free_key"), params![queue, key])?;
         Ok(())
     }
 
-    fn without_effect(&self, what: &str) -> Error {
-        match self.foreign_triggers() {
-            Ok(names) if names.is_empty() => Error::disagreement(what),
-            Ok(names) => Error::ignored(what, &names),
-            Err(error) => error,
-        }
-    }
-}
-
-impl Transaction<'_> {
     fn foreign_triggers(&self) -> Result<Vec<String>> {
         let mut statement = self.connection.prepare(statement!("foreign_triggers"))?;
         let names = statement.query_map([], |row| row.get(0))?;

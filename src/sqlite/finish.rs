@@ -3,11 +3,75 @@
 use rusqlite::params;
 
 use super::{Transaction, padding, statement};
-use crate::error::Result;
-use crate::rules::outcome::Verdict;
-use crate::store::{AttemptRecord, Fence, FinishTx};
+use crate::error::{Error, Result};
+use crate::rules::outcome::{ATTEMPTS_KEPT, Decision, HistoryEntry, Settled, Verdict};
+use crate::store::{ClaimTx, Claimed, End, EnqueueTx, Fence, FinishTx, RetentionTx, Tx, WhenDone};
 
 impl FinishTx for Transaction<'_> {
+    fn end(&self, queue: &str, end: &End) -> Result<Settled> {
+        if let (Some((fraction, note)), Some(receipt)) = (&end.progress, end.claim.fence.receipt()) {
+            // The end matters more: if the transaction survives the error, only the progress is lost.
+            match self.set_progress(queue, receipt, *fraction, note.as_deref()) {
+                Err(error) if matches!(error, Error::Io(_)) || !self.is_open() => return Err(error),
+                _ => {}
+            }
+        }
+        self.record(queue, &end.claim, &end.decision, end.when_done)
+    }
+}
+
+impl Transaction<'_> {
+    fn record(&self, queue: &str, claim: &Claimed, decision: &Decision, when_done: WhenDone) -> Result<Settled> {
+        let Decision { verdict, settled, history, was_lost } = decision;
+        if !claim.cancelled && self.finish(queue, &claim.fence, verdict, claim.worker.as_deref())? {
+            if *settled == Settled::Done {
+                self.clean_up(queue, claim.fence.id, when_done)?;
+            } else {
+                self.add_attempt(claim, history.as_ref())?;
+                self.release_rest(queue, claim)?;
+            }
+            return Ok(*settled);
+        }
+        if self.finish_cancelled(queue, &claim.fence)? {
+            self.add_attempt(claim, Some(&HistoryEntry { ending: Settled::Cancelled.as_str(), error: None }))?;
+            if *was_lost {
+                self.release_rest(queue, claim)?;
+            }
+            return Ok(Settled::Cancelled);
+        }
+        // If the fence still holds although nothing was written, the claim is not lost.
+        if self.is_held(queue, &claim.fence)? {
+            return Err(self.without_effect(&format!("the end of item {}", claim.fence.id)));
+        }
+        Ok(Settled::Lost)
+    }
+
+    /// Whether the claim is still the one the fence names.
+    pub(super) fn is_held(&self, queue: &str, fence: &Fence) -> Result<bool> {
+        self.finds(statement!("holds"), params![fence.id, queue, fence.attempt, fence.token])
+    }
+
+    /// An item of a batch was not done: the later ones are released, so that the order is kept.
+    fn release_rest(&self, queue: &str, claim: &Claimed) -> Result<()> {
+        let Some(batch) = claim.batch else { return Ok(()) };
+        for later in self.rest_of_batch(queue, batch, claim.fence.id)? {
+            // Without its batch, so that ending the first one does not release the others again.
+            let alone = Claimed { batch: None, ..later };
+            self.record(queue, &alone, &Decision::release(alone.retries), WhenDone::Keep)?;
+        }
+        Ok(())
+    }
+
+    fn clean_up(&self, queue: &str, id: i64, when_done: WhenDone) -> Result<()> {
+        match when_done {
+            WhenDone::Keep => Ok(()),
+            WhenDone::DropContent => self.run(statement!("drop_content"), params![id, queue]).map(drop),
+            WhenDone::Remove if self.has_references()? && !self.kept(queue, &[id])?.is_empty() => Ok(()),
+            WhenDone::Remove => self.run(statement!("remove_done"), params![id, queue, self.now.ms()]).map(drop),
+        }
+    }
+
+    /// Writes the verdict if the claim is still the one the fence names. Returns whether it was.
     fn finish(&self, queue: &str, fence: &Fence, verdict: &Verdict, worker: Option<&str>) -> Result<bool> {
         let finished = self.now_text();
         let (status, retries, error, result, run_at, finished, gave_up) = match verdict {
@@ -40,34 +104,21 @@ impl FinishTx for Transaction<'_> {
         Ok(changed == 1)
     }
 
+    /// Ends an item that was cancelled while in progress. Returns whether it was such an item.
     fn finish_cancelled(&self, queue: &str, fence: &Fence) -> Result<bool> {
         let mut statement = self.connection.prepare_cached(statement!("finish_cancelled"))?;
         let values = params![fence.id, queue, fence.attempt, fence.token, self.now_text()];
         Ok(statement.execute(values)? == 1)
     }
 
-    fn add_attempt(&self, record: &AttemptRecord, kept: i64) -> Result<()> {
-        self.connection.prepare_cached(statement!("history_add"))?.execute(params![
-            record.item,
-            record.attempt,
-            record.ending,
-            record.worker,
-            record.started_at,
-            self.now_text(),
-            record.error
-        ])?;
-        if record.attempt > kept {
-            self.connection.prepare_cached(statement!("history_trim"))?.execute(params![
-                record.item,
-                record.attempt,
-                kept
-            ])?;
+    fn add_attempt(&self, claim: &Claimed, entry: Option<&HistoryEntry>) -> Result<()> {
+        let Some(HistoryEntry { ending, error }) = entry else { return Ok(()) };
+        let (item, attempt) = (claim.fence.id, claim.fence.attempt_number());
+        let values = params![item, attempt, ending, claim.worker, claim.started_at, self.now_text(), error];
+        self.run(statement!("history_add"), values)?;
+        if attempt > ATTEMPTS_KEPT {
+            self.run(statement!("history_trim"), params![item, attempt, ATTEMPTS_KEPT])?;
         }
-        Ok(())
-    }
-
-    fn drop_content(&self, queue: &str, id: i64) -> Result<()> {
-        self.run(statement!("drop_content"), params![id, queue])?;
         Ok(())
     }
 }

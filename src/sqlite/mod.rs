@@ -1,5 +1,6 @@
 //! The SQLite engine: bind, run, map rows; one short function per statement, in the file of its verb.
 
+mod advance;
 mod backup;
 mod claim;
 mod engine;

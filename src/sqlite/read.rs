@@ -6,7 +6,7 @@ use super::rows::{integer, read_counts, read_item, read_schedule, text};
 use super::{Transaction, statement};
 use crate::error::Result;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, Schedule, Status};
-use crate::store::{Forecast, Page, ReclaimTx, Scout, StoredSettings, View, Waiting};
+use crate::store::{Forecast, Page, Scout, StoredSettings, View, Waiting};
 
 /// How many processes are checked at once.
 const HOLDERS_AT_A_TIME: i64 = 256;

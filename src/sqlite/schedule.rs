@@ -46,7 +46,7 @@ impl ScheduleTx for Transaction<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn schedule_ticked(&self, queue: &str, name: &str, next_at: i64, id: i64) -> Result<()> {
+    fn schedule_ticked(&self, queue: &str, name: &str, next_at: i64, id: Option<i64>) -> Result<()> {
         match self.run(statement!("schedule_ticked"), params![queue, name, next_at, self.now.ms(), id])? {
             0 => Err(Error::disagreement(format_args!("schedule {name:?}"))),
             _ => Ok(()),

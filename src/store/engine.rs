@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{ForeignStatements, Health, Renewal, Tx, View};
+use super::{Advance, Enqueue, Enqueued, ForeignStatements, Health, Moved, Renewal, Tx, View};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::model::Now;
@@ -67,6 +67,13 @@ pub trait Store: Send + Sync {
     /// Runs `look` in parallel with writers; it sees every commit made before the call. With `is_moment` all its
     /// queries read one snapshot; without, each reads its own.
     fn look(&self, now: Now, is_moment: bool, look: &mut dyn FnMut(&dyn View) -> Result<()>) -> Result<()>;
+
+    /// Enqueues all items or none, in one transaction. Locks nothing that an enqueue of other keys needs.
+    fn enqueue(&self, flush: Flush, clock: &Clock, wait: Wait, enqueue: &mut Enqueue) -> Result<Enqueued>;
+
+    /// Records ends, brings in what is due, and claims, in one transaction; see [`Advance`]. Locks the items that end and
+    /// those it claims, and a queue's rate if it has one.
+    fn advance(&self, flush: Flush, clock: &Clock, wait: Wait, advance: &Advance) -> Result<Moved>;
 
     /// Renews each lease that is still held, for the duration its renewal names. Returns for each whether it was held.
     fn renew(&self, clock: &Clock, wait: Wait, renewals: &[Renewal]) -> Result<Vec<bool>>;

@@ -1,7 +1,8 @@
 //! What an engine must do for an enqueue.
 
+use super::StoredSettings;
 use crate::error::{Error, Result};
-use crate::model::Status;
+use crate::model::{Key, Now, When};
 
 /// A row ready to be inserted.
 pub struct NewRow {
@@ -21,19 +22,43 @@ pub struct NewRow {
     pub checksum: Option<i64>,
 }
 
+/// An item to enqueue. Times count from the transaction that writes it.
+pub struct Put {
+    pub row: NewRow,
+    pub when: When,
+    pub key: Option<Key>,
+}
+
+impl Put {
+    /// Returns the row as it is written at this time, and its key.
+    pub fn at(mut self, now: Now) -> (NewRow, Option<Key>) {
+        self.row.run_at = self.when.due(now);
+        self.row.key_until = self.key.as_ref().and_then(|key| key.ttl_ms).map(|ttl| now.plus(ttl));
+        (self.row, self.key)
+    }
+}
+
+/// Items to enqueue, all or none.
+pub struct Enqueue<'a> {
+    pub queue: &'a str,
+    /// The stored settings that the items were checked against. If the store has others, nothing is written.
+    pub known: &'a StoredSettings,
+    pub max_pending: Option<i64>,
+    /// Taken when they are written, so that a large document is in memory once.
+    pub puts: Vec<Put>,
+}
+
+pub enum Enqueued {
+    /// The id of each item; `None` if it was skipped, because its key is in use.
+    Ids(Vec<Option<i64>>),
+    SettingsChanged(StoredSettings),
+}
+
 pub trait EnqueueTx {
-    /// Stores the item as pending. Returns its id. Locks nothing that another enqueue needs.
-    fn enqueue(&self, queue: &str, row: NewRow) -> Result<i64>;
-
-    /// Gives a pending item, found by this transaction, new content in its old place. Locks the item.
-    fn replace(&self, id: i64, row: &NewRow) -> Result<()>;
-
-    /// Returns the item that has a key, and its status if that is a known one. Items enqueued after `since` still have
-    /// their key, finished or not. The result stays true until the commit.
-    fn find_key(&self, queue: &str, key: &str, since: Option<i64>) -> Result<Option<(i64, Option<Status>)>>;
-
-    /// Takes the key from an item that was cancelled while in progress.
-    fn free_key(&self, queue: &str, key: &str) -> Result<()>;
+    /// Stores the item as pending, or does what it says about a key in use: `rules::key` decides. Returns the id of the
+    /// item that has the content or the key; `None` if the item was skipped. Locks nothing that the enqueue of another
+    /// key needs.
+    fn put(&self, queue: &str, put: Put) -> Result<Option<i64>>;
 
     /// Explains why a change that should have taken effect did not: damage, or a trigger of the application.
     fn without_effect(&self, what: &str) -> Error;

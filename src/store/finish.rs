@@ -1,11 +1,13 @@
 //! What an engine must do for the end of a claim.
 
+use super::End;
 use crate::error::Result;
 use crate::model::{Receipt, Value};
-use crate::rules::outcome::Verdict;
+use crate::rules::outcome::Settled;
 
 /// What must still be true of a row for a claim's end to be recorded. A claim made by membox has no token. The values
 /// are raw: another program may have written something that is not a number, and that row must be reclaimable too.
+#[derive(Clone)]
 pub struct Fence {
     pub id: i64,
     pub attempt: Value,
@@ -36,6 +38,7 @@ impl From<Receipt> for Fence {
 }
 
 /// A claim as its row records it.
+#[derive(Clone)]
 pub struct Claimed {
     pub fence: Fence,
     pub retries: u32,
@@ -47,28 +50,13 @@ pub struct Claimed {
     /// The process that holds it and the lease granted, as far as recording its end needs them.
     pub holder: Option<i64>,
     pub lease_ms: Option<i64>,
-}
-
-/// How an attempt ended, for the history.
-pub struct AttemptRecord<'a> {
-    pub item: i64,
-    pub attempt: i64,
-    pub ending: &'a str,
-    pub worker: Option<&'a str>,
-    pub started_at: Option<&'a str>,
-    pub error: Option<&'a str>,
+    /// The lease has expired, but its holder is alive and waits for other writers to renew it.
+    pub awaits_renewal: bool,
 }
 
 pub trait FinishTx {
-    /// Writes the verdict if the claim is still the one the fence names. Returns whether it was. Locks the item.
-    fn finish(&self, queue: &str, fence: &Fence, verdict: &Verdict, worker: Option<&str>) -> Result<bool>;
-
-    /// Ends an item that was cancelled while in progress. Returns whether it was such an item. Locks the item.
-    fn finish_cancelled(&self, queue: &str, fence: &Fence) -> Result<bool>;
-
-    /// Adds the attempt to the history, which keeps the latest `kept` of an item.
-    fn add_attempt(&self, record: &AttemptRecord, kept: i64) -> Result<()>;
-
-    /// Removes the content of a finished item.
-    fn drop_content(&self, queue: &str, id: i64) -> Result<()>;
+    /// Records the end if the claim is still the one its fence names, with its entry in the history and what follows: the
+    /// rest of its batch is released unless it is done. Returns what became of the item: `Cancelled` if it was cancelled
+    /// meanwhile, `Lost` if the fence names another claim. Locks the item and the rest of its batch.
+    fn end(&self, queue: &str, end: &End) -> Result<Settled>;
 }

@@ -1,11 +1,13 @@
 //! The boundary: what an engine must do. It names no engine and contains no SQL.
 //!
-//! A verb reads through a [`View`], which shows one snapshot, and writes through a [`Tx`], which is also a view. Both
-//! are object-safe, so no layer above names an engine. The traits are split by verb: each engine implements one in the
+//! The hot verbs are whole moves of the [`Store`]: `enqueue`, `advance`, `renew`. Each is one transaction, and one round
+//! trip where the engine is a server. Every other verb reads through a [`View`], which shows one snapshot, and writes
+//! through a [`Tx`], which is also a view. All are object-safe, so no layer above names an engine. The traits are split by verb: each engine implements one in the
 //! file of that name. The comment of each function states its effect and, where it matters, what it locks. On SQLite a
 //! write transaction holds the file's only write lock, so everything in it is already locked.
 
 mod address;
+mod advance;
 mod claim;
 mod engine;
 mod enqueue;
@@ -25,14 +27,15 @@ mod settings;
 pub use address::{Address, has_queue, open};
 #[cfg(feature = "python")]
 pub use address::{COMMIT_CHECK, FORK, LOCKS, install, wake_all};
-pub use claim::{ClaimTx, Grant, Scout};
+pub use advance::{Advance, End, Granted, LeaseRef, Moved, Served, Want, WhenDone};
+pub use claim::{ClaimTx, Scout};
 pub use engine::{ChangeWatch, Flush, Liveness, Store, Wait};
-pub use enqueue::{EnqueueTx, NewRow};
-pub use finish::{AttemptRecord, Claimed, Fence, FinishTx};
+pub use enqueue::{Enqueue, EnqueueTx, Enqueued, NewRow, Put};
+pub use finish::{Claimed, Fence, FinishTx};
 pub use foreign::{ForeignStatements, Statement};
 pub use health::Health;
 pub use lease::LeaseTx;
-pub use rate::RateTx;
+pub use rate::{RateTx, WHOLE_QUEUE};
 pub use read::{Forecast, Page, View, Waiting};
 pub use reclaim::ReclaimTx;
 pub use renew::{Renewal, Renews};

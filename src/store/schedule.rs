@@ -11,8 +11,8 @@ pub trait ScheduleTx {
     /// Schedules that are due; a bounded number. Locks them, and skips those that another transaction has locked.
     fn schedules_due(&self, queue: &str, limit: usize) -> Result<Vec<Schedule>>;
 
-    /// Records that the schedule enqueued item `id` and is next due at `next_at`.
-    fn schedule_ticked(&self, queue: &str, name: &str, next_at: i64, id: i64) -> Result<()>;
+    /// Records that the schedule ticked and is next due at `next_at`. `id`: the item it enqueued or found.
+    fn schedule_ticked(&self, queue: &str, name: &str, next_at: i64, id: Option<i64>) -> Result<()>;
 
     /// Sets when the schedule is next due.
     fn move_schedule(&self, queue: &str, name: &str, next_at: i64) -> Result<()>;

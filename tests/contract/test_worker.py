@@ -8,6 +8,7 @@ import pytest
 from loops_in_threads import failing, nothing
 from membox_queue import (
     DrainReport,
+    Rate,
     Worker,
 )
 from membox_queue.workers import pool
@@ -48,23 +49,48 @@ class TestWorker:
         assert one.stop() == DrainReport(done=3, stopped=True)
         assert handled == [("ingest", 1), ("ingest", 2), ("emails", 3)]
 
-    def test_no_queue_starves_another(self, queues, worker):
+    def test_the_oldest_item_of_all_queues_comes_first(self, queues, worker):
         ingest, emails, _ = queues
-        ingest.enqueue_many(range(10))
-        emails.enqueue_many(range(10))
-        handled = []
-        one = worker({name: lambda item: handled.append(item.queue) for name in ("ingest", "emails")}, limit=10)
-        assert one.run() == DrainReport(done=10)
-        assert handled.count("ingest") == handled.count("emails") == 5
-
-    def test_the_turn_of_an_idle_queue_does_not_go_to_its_neighbour(self, queues, worker):
-        _, emails, other = queues
-        emails.enqueue_many(range(6))
-        other.enqueue_many(range(6))
+        for number in range(4):
+            (ingest if number % 2 else emails).enqueue(number)
         seen = []
-        handlers = dict.fromkeys(["idle", "ingest", "emails", "other"], lambda item: seen.append(item.queue))
+        handlers = dict.fromkeys(["idle", "ingest", "emails"], lambda item: seen.append((item.queue, item.content)))
+        assert worker(handlers).drain() == DrainReport(done=4)
+        assert seen == [("emails", 0), ("ingest", 1), ("emails", 2), ("ingest", 3)]
+
+    def test_a_higher_priority_comes_first_in_whatever_queue(self, queues, worker):
+        ingest, emails, other = queues
+        ingest.enqueue("later")
+        emails.enqueue("first", priority=9)
+        other.enqueue("second", priority=5)
+        emails.enqueue("last")
+        seen = []
+        handlers = dict.fromkeys(["ingest", "emails", "other"], lambda item: seen.append(item.content))
         worker(handlers).drain()
-        assert seen == ["emails", "other"] * 6
+        assert seen == ["first", "second", "later", "last"]
+
+    def test_a_paused_or_limited_queue_does_not_hold_up_the_others(self, queues, worker):
+        ingest, emails, other = queues
+        ingest.enqueue("paused", priority=9)
+        ingest.pause()
+        emails.configure(rate=Rate(1, per=3600))
+        emails.enqueue_many(["once", "not now"])
+        other.enqueue("other")
+        seen = []
+        handlers = dict.fromkeys(["ingest", "emails", "other"], lambda item: seen.append(item.content))
+        worker(handlers).drain()
+        assert seen == ["once", "other"]
+
+    def test_whole_groups_of_several_queues_come_by_priority(self, queues, worker):
+        ingest, emails, _ = queues
+        ingest.enqueue("a1", group="a")
+        emails.enqueue("b1", group="b", priority=1)
+        emails.enqueue("b2", group="b")
+        ingest.enqueue("alone", priority=5)
+        seen = []
+        handlers = dict.fromkeys(["ingest", "emails"], lambda items: seen.append([item.content for item in items]))
+        worker(handlers, batch="group").drain()
+        assert seen == [["alone"], ["b1", "b2"], ["a1"]]
 
     def test_a_queue_without_a_handler_is_left_alone(self, queues, worker):
         ingest, _, other = queues

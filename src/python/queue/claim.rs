@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 
 use super::{Arg, Queue};
+use crate::model::Pick;
 use crate::python::convert::{lease_ms, patience, positive, text};
 use crate::python::ending;
 use crate::python::interpreter_exit::{self, Native};
@@ -13,7 +14,7 @@ use crate::python::item::Item;
 use crate::python::new_item::group as group_name;
 use crate::python::waits;
 use crate::python::watcher::ClaimPlan;
-use crate::queue::{Claim, ClaimedItem, Pick};
+use crate::queue::{Claim, ClaimedItem};
 use crate::rules::ending::Meaning;
 
 #[pymethods]

@@ -27,7 +27,7 @@ impl Queue {
         wait: Arg,
         spawn: Arg,
         options: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<i64> {
+    ) -> PyResult<Option<i64>> {
         let (py, queue) = (slf.py(), slf.get());
         let item = queue.new_item(content, &ItemOptions::read("Queue.enqueue", options)?)?;
         check_spawn(slf, spawn)?;
@@ -52,7 +52,12 @@ impl Queue {
     }
 
     #[pyo3(signature = (items, *, wait = None, spawn = None), text_signature = "($self, items, *, wait=0.0, spawn=None)")]
-    fn enqueue_many(slf: &Bound<'_, Self>, items: &Bound<'_, PyAny>, wait: Arg, spawn: Arg) -> PyResult<Vec<i64>> {
+    fn enqueue_many(
+        slf: &Bound<'_, Self>,
+        items: &Bound<'_, PyAny>,
+        wait: Arg,
+        spawn: Arg,
+    ) -> PyResult<Vec<Option<i64>>> {
         // These are iterable too, and would become one item per letter, byte or key.
         if items.is_instance_of::<PyString>()
             || items.is_instance_of::<PyBytes>()
@@ -78,7 +83,7 @@ impl Queue {
 
 impl Queue {
     /// Enqueues the items. If the queue is full, waits for room as long as the caller allows.
-    fn put(&self, py: Python<'_>, items: Vec<NewItem>, wait: Arg) -> PyResult<Vec<i64>> {
+    fn put(&self, py: Python<'_>, items: Vec<NewItem>, wait: Arg) -> PyResult<Vec<Option<i64>>> {
         let wait = wait.map_or(Ok(Duration::ZERO), |wait| patience("wait", wait))?;
         waits::for_room(py, &self.core, items, wait)
     }

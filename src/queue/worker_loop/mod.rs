@@ -62,8 +62,8 @@ struct State {
     lease: Option<(leases::LeaseHold, Heartbeat)>,
     slots: Vec<Slot>,
     taken: u64,
-    /// The queue after the one served last. The next claim begins there, so that no queue starves another.
-    turn: usize,
+    /// The slot that finds out whether the loop is over.
+    closing: Option<usize>,
     watching: Option<usize>,
     stopped: bool,
     over: bool,

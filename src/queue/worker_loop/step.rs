@@ -1,17 +1,21 @@
 //! One step of a slot: records what ended and claims the next item, in one transaction.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use super::super::claim::{Claim, ClaimedItem, Pick, Taken};
+use super::super::advance::{Claiming, Findings, Outcome, Report, advance, is_anything_due};
+use super::super::claim::{Claim, ClaimedItem};
 use super::super::reclaim::RENEWAL_PAUSE;
-use super::super::run::{Change, Verb};
-use super::super::{Queue, lease as leases};
-use super::{Next, Slot, Step, WorkerLoop};
+use super::super::run::Verb;
+use super::{Next, Slot, State, Step, WorkerLoop};
 use crate::error::{Error, Result};
+use crate::model::Pick;
 use crate::rules::lease;
 use crate::rules::outcome::{Ending, Settled};
-use crate::store::View;
+use crate::sync::wait;
+
+/// How long a slot waits for another one that finds out whether the loop is over.
+const LONGEST_CLOSING: Duration = Duration::from_millis(100);
 
 /// What a slot may do in this step.
 struct Turn {
@@ -19,14 +23,6 @@ struct Turn {
     most: u64,
     /// Whether all other slots are idle.
     is_last: bool,
-}
-
-/// What a transaction found.
-enum Found {
-    Items(usize, Taken),
-    Nothing,
-    /// Nothing is left and the lease is released, or the lease was lost.
-    End,
 }
 
 impl WorkerLoop {
@@ -45,8 +41,11 @@ impl WorkerLoop {
             (hand.queue, items.zip(endings).collect::<Vec<_>>())
         };
         let mut settled = Vec::new();
+        let mut findings = Findings::default();
         loop {
-            let Turn { most, is_last } = self.prepare(slot);
+            let Some(Turn { most, is_last }) = self.prepare(slot) else {
+                return Ok(Step { settled, next: Next::Wait });
+            };
             let may_take = most > 0;
             if finishing.1.is_empty() && !may_take {
                 self.leave(slot);
@@ -55,151 +54,131 @@ impl WorkerLoop {
             let is_closing = is_last && !self.plan.stays;
             // A loop with a worker lease must find that nothing is left in the same transaction that releases the
             // lease.
-            let looks = finishing.1.is_empty() && !(is_closing && self.plan.exclusive);
-            let found = if looks && !self.is_worth_claiming().inspect_err(|_| self.unreserve(may_take))? {
-                let is_over = is_closing && self.is_nothing_left(slot).inspect_err(|_| self.unreserve(may_take))?;
-                if is_over { Found::End } else { Found::Nothing }
+            let looks = finishing.1.is_empty() && findings.is_empty() && !(is_closing && self.plan.exclusive);
+            let moved = if looks && !self.is_worth_claiming().inspect_err(|_| self.unreserve(slot, may_take))? {
+                let is_over = is_closing && self.is_nothing_left().inspect_err(|_| self.unreserve(slot, may_take))?;
+                Outcome { is_over, ..Outcome::default() }
             } else {
-                let recorded = self.record_and_take(slot, &finishing, most, is_closing);
-                let (found, outcome) = recorded.inspect_err(|_| self.unreserve(may_take))?;
-                settled.extend(self.note(slot, &finishing, outcome));
+                let moved = self.record_and_claim(&finishing, most, is_closing, std::mem::take(&mut findings));
+                let mut moved = moved.inspect_err(|_| self.unreserve(slot, may_take))?;
+                settled.extend(self.note(slot, &finishing, std::mem::take(&mut moved.settled)));
                 finishing.1.clear();
-                found
+                moved
             };
-            match found {
-                Found::Items(_, taken) if taken.items.is_empty() && taken.unfinished => self.unreserve(may_take),
-                Found::Items(_, taken) if taken.items.is_empty() && taken.awaits_renewal => {
-                    self.unreserve(may_take);
+            if !moved.items.is_empty() {
+                let items = self.take_in_hand(slot, moved.queue, moved.items)?;
+                if items.is_empty() {
+                    continue;
+                }
+                return Ok(Step { settled, next: Next::Work(moved.queue, items) });
+            }
+            if moved.is_over || moved.is_lease_lost {
+                self.end();
+                return Ok(Step { settled, next: Next::Over });
+            }
+            self.unreserve(slot, may_take);
+            findings = moved.findings;
+            if may_take && (!findings.is_empty() || moved.is_more || moved.awaits_renewal) {
+                if moved.awaits_renewal {
                     std::thread::sleep(RENEWAL_PAUSE);
                 }
-                Found::Items(queue, taken) if !taken.items.is_empty() => {
-                    let items = self.take_in_hand(slot, queue, taken.items)?;
-                    if items.is_empty() {
-                        continue;
-                    }
-                    return Ok(Step { settled, next: Next::Work(queue, items) });
-                }
-                Found::End => {
-                    self.end();
-                    return Ok(Step { settled, next: Next::Over });
-                }
-                Found::Items(..) | Found::Nothing => {
-                    self.unreserve(may_take);
-                    // Two slots may go idle at the same moment, each seeing the other as active. The last one then
-                    // checks again.
-                    if self.rest(slot) && !self.plan.stays && !is_last {
-                        continue;
-                    }
-                    return Ok(Step { settled, next: Next::Wait });
-                }
+                continue;
             }
+            // Two slots may go idle at the same moment, each seeing the other as active. The last one then checks
+            // again.
+            if self.rest(slot) && !self.plan.stays && !is_last {
+                continue;
+            }
+            return Ok(Step { settled, next: Next::Wait });
         }
     }
 
-    /// Reserves one item for the slot before a claim.
-    fn prepare(&self, slot: usize) -> Turn {
+    /// Reserves one item for the slot before a claim. While the last active slot finds out whether the loop is over, the
+    /// others wait: one that woke meanwhile would work under a lease that is just being released. Returns `None` if that
+    /// takes long.
+    fn prepare(&self, slot: usize) -> Option<Turn> {
+        let started = Instant::now();
         let mut state = self.state.lock();
+        while state.closing.is_some_and(|other| other != slot) && !state.over {
+            let left = LONGEST_CLOSING.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                return None;
+            }
+            state = wait(&self.changed, state, Some(left));
+        }
         state.slots[slot].idle = false;
         let is_last = state.slots.iter().enumerate().all(|(other, hand)| other == slot || hand.idle);
         let left = self.plan.limit.map_or(u64::MAX, |limit| limit.saturating_sub(state.taken));
         let most = if state.stopped || state.over { 0 } else { left };
         if most > 0 {
             state.taken += 1;
+            state.closing = (is_last && !self.plan.stays).then_some(slot);
         }
-        Turn { most, is_last }
+        Some(Turn { most, is_last })
     }
 
-    /// Whether every other slot is idle.
-    fn is_last(&self, slot: usize) -> bool {
-        let state = self.state.lock();
-        state.slots.iter().enumerate().all(|(other, hand)| other == slot || hand.idle)
-    }
-
-    fn unreserve(&self, was_reserved: bool) {
+    /// Ends what `prepare` began: the slot has claimed nothing.
+    fn unreserve(&self, slot: usize, was_reserved: bool) {
         if was_reserved {
-            self.state.lock().taken -= 1;
+            let mut state = self.state.lock();
+            state.taken -= 1;
+            self.reopen(&mut state, slot);
+        }
+    }
+
+    fn reopen(&self, state: &mut State, slot: usize) {
+        if state.closing == Some(slot) {
+            state.closing = None;
+            self.changed.notify_all();
         }
     }
 
     /// Records what ended and claims the next items, or releases the lease, in one transaction.
-    #[allow(clippy::type_complexity)]
-    fn record_and_take(
+    fn record_and_claim(
         &self,
-        slot: usize,
         finishing: &(usize, Vec<(Arc<ClaimedItem>, Ending)>),
         most: u64,
         is_closing: bool,
-    ) -> Result<(Found, Vec<Settled>)> {
+        findings: Findings,
+    ) -> Result<Outcome> {
         let (number, endings) = finishing;
-        let may_take = most > 0;
-        let queue = &self.queues[*number];
+        let queues = self.queues.iter().map(|queue| &**queue).collect::<Vec<_>>();
+        let wait = queues[*number].wait();
+        // A batch is recorded last item first: an item that fails releases the later ones, which have their own endings.
+        // The handler may have recorded an end itself.
+        let open = endings.iter().rev().filter(|(held, _)| !held.is_settled());
+        let reports = open.map(|(held, ending)| Report { queue: *number, held, ending: ending.clone() });
+        let reports = reports.collect::<Vec<_>>();
         let hold = self.state.lock().lease.as_ref().map(|(hold, _)| hold.clone());
+        let is_lease_lost = self.plan.exclusive && hold.is_none();
+        let claims = most > 0 && !is_lease_lost;
         // The next item may come from any queue. Each one must record this process's liveness before the claim.
         let mut liveness = None;
-        if may_take {
-            for queue in &self.queues {
-                liveness = queue.liveness(queue.wait())?;
+        if claims {
+            for queue in &queues {
+                liveness = queue.liveness(wait)?;
             }
         }
-        let verb = Verb::Step { finishes: !endings.is_empty(), claims: may_take };
-        queue.run(verb, |tx| {
-            let outcome = self.record(tx, queue, endings)?;
-            // The transaction may have waited long for the write lock. A loop that was stopped meanwhile must not
-            // claim.
-            if !may_take || self.stopping.load(Ordering::SeqCst) {
-                return Ok((Found::Nothing, outcome));
-            }
-            if self.plan.exclusive {
-                let is_ours = match &hold {
-                    Some(hold) => leases::is_ours(tx, &lease::key(self.first().name()), hold)?,
-                    None => false,
-                };
-                if !is_ours {
-                    return Ok((Found::End, outcome));
-                }
-            }
-            let mut unfinished = None;
-            let turn = self.state.lock().turn;
-            for offset in 0..self.queues.len() {
-                let number = (turn + offset) % self.queues.len();
-                let taken = self.queues[number].take(tx, &self.how(most), &liveness)?;
-                if !taken.items.is_empty() {
-                    self.state.lock().turn = number + 1;
-                    return Ok((Found::Items(number, taken), outcome));
-                }
-                if taken.unfinished || taken.awaits_renewal {
-                    unfinished = Some((number, taken));
-                }
-            }
-            if let Some((number, taken)) = unfinished {
-                return Ok((Found::Items(number, taken), outcome));
-            }
-            // A slot that has woken meanwhile works under this lease, so it is not released.
-            if !is_closing || !self.is_last(slot) || self.is_something_due_soon(tx.view())? {
-                return Ok((Found::Nothing, outcome));
-            }
-            if let Some(hold) = &hold {
-                self.first().drop_worker_lease(tx, hold)?;
-            }
-            Ok((Found::End, outcome))
-        })
-    }
-
-    fn record(&self, tx: &Change, queue: &Queue, endings: &[(Arc<ClaimedItem>, Ending)]) -> Result<Vec<Settled>> {
-        if !endings.is_empty() {
-            queue.refresh_settings_if_readable(tx)?;
+        let (how, key) = (self.how(most), lease::key(self.first().name()));
+        let claiming = claims.then(|| Claiming {
+            how: &how,
+            liveness: &liveness,
+            unless: &self.stopping,
+            lease: hold.as_ref().map(|hold| (key.as_str(), hold)),
+            closes_within_ms: is_closing.then_some(self.plan.linger_ms),
+            findings,
+        });
+        if reports.is_empty() && claiming.is_none() {
+            let settled = endings.iter().filter_map(|(held, _)| held.settled()).collect();
+            return Ok(Outcome { settled, is_lease_lost: most > 0 && is_lease_lost, ..Outcome::default() });
         }
-        // A batch is recorded last item first. An item that fails releases the later ones, which have their own
-        // endings.
-        let mut outcome = Vec::with_capacity(endings.len());
-        for (held, ending) in endings.iter().rev() {
-            // The handler may have recorded the end itself.
-            outcome.push(match held.settled() {
-                Some(settled) => settled,
-                None => queue.settle(tx, held, ending.clone())?,
-            });
-        }
-        outcome.reverse();
+        let verb = Verb::Step { finishes: !endings.is_empty(), claims: most > 0 };
+        let mut outcome = advance(&queues, verb, wait, &reports, claiming)?;
+        let mut recorded = outcome.settled.into_iter().rev();
+        // What the handler has recorded was not sent.
+        let became = |held: &ClaimedItem| held.settled().or_else(|| recorded.next()).unwrap_or(Settled::Lost);
+        outcome.settled = endings.iter().map(|(held, _)| &**held).map(became).collect();
+        outcome.is_lease_lost |= most > 0 && is_lease_lost;
         Ok(outcome)
     }
 
@@ -211,23 +190,10 @@ impl WorkerLoop {
         }
     }
 
-    fn is_something_due_soon(&self, view: &dyn View) -> Result<bool> {
-        if self.plan.linger_ms <= 0 {
-            return Ok(false);
-        }
-        let latest = view.now().plus(self.plan.linger_ms);
-        for queue in &self.queues {
-            let next = view.next_due(queue.name(), true)?.into_iter().chain(queue.next_start_if_wanted(view)?).min();
-            if next.is_some_and(|due| due <= latest) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     /// Whether a drain without a lease may end.
-    fn is_nothing_left(&self, slot: usize) -> Result<bool> {
-        Ok(self.is_last(slot) && !self.first().view(|view| self.is_something_due_soon(view))?)
+    fn is_nothing_left(&self) -> Result<bool> {
+        let queues = self.queues.iter().map(|queue| &**queue).collect::<Vec<_>>();
+        Ok(!is_anything_due(&queues, self.plan.linger_ms)?)
     }
 
     fn is_worth_claiming(&self) -> Result<bool> {
@@ -265,7 +231,7 @@ impl WorkerLoop {
                 // The lease expired before handling began; its new holder will handle the item.
                 Err(Error::Stale { .. }) => {}
                 Err(error) => {
-                    self.unreserve(true);
+                    self.unreserve(slot, true);
                     let open = hand.items.iter().map(|(held, _)| &**held).chain([&held]).collect::<Vec<_>>();
                     self.queues[queue].release_many(&open)?;
                     return Err(error);
@@ -275,6 +241,7 @@ impl WorkerLoop {
         let items = hand.items.iter().map(|(held, _)| held.clone()).collect::<Vec<_>>();
         let mut state = self.state.lock();
         state.taken = state.taken - 1 + items.len() as u64;
+        self.reopen(&mut state, slot);
         if state.over {
             // The loop was closed during the claim, so no handler may start.
             drop(state);
