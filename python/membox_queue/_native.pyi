@@ -594,8 +594,13 @@ class Queue(Generic[_T]):
         """Read the arguments of `claim_many` or `claim_group`, once for all attempts."""
     def _claim(self, plan: ClaimPlan, left: float, /) -> list[Item[_T]]:
         """Claim what is there now; a plan with a wait waits `left` seconds for other writers at most."""
-    def _ended(self, id: int, /) -> Item[_T] | None:
-        """The item if it has ended. Raises `ValueError` when there is no such item."""
+    def _ended(self, id: int, /) -> tuple[bool, Item[_T] | None] | None:
+        """The item if it has ended, without the item if it was removed. Raises `ValueError` for an unknown id."""
+    @property
+    def _removes_done(self) -> bool:
+        """Whether done items are removed as they end."""
+    def _seen_before_wait(self, id: int, /) -> Item[_T] | None:
+        """What a wait returns if the item is removed as it ends."""
     def _watcher(self) -> Watcher:
         """A watcher over this queue's file; all queues of an open file share one."""
     @property
@@ -771,11 +776,13 @@ class Queue(Generic[_T]):
         """All schedules of this queue, by name."""
     def unschedule(self, name: str) -> bool:
         """Remove a schedule. False if there was none of that name."""
-    def wait(self, id: int, timeout: _Seconds | None = None) -> Item[_T]:
+    def wait(self, id: int, timeout: _Seconds | None = None) -> Item[_T] | None:
         """Wait until an item is done, failed or cancelled, and return it.
 
         An item whose worker died is reclaimed meanwhile, as a claim would; on its last attempt it ends as failed.
-        Raises `TimeoutError`, and `ValueError` when there is no such item, or no more.
+        Return None if the item was removed before. With `keep_for=0` an item is removed as it ends: a caller that
+        waited by then gets it as done, without its result. Raises `TimeoutError`, and `ValueError` for an id that no
+        item of this queue ever had.
         """
     def lock(self, name: str, *, ttl: _Seconds = 30.0, wait: _Seconds = 0.0) -> Lock:
         """Return a named lock of the file, with the rules of the worker lease: `with queue.lock("nightly"): …`."""

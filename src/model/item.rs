@@ -76,6 +76,12 @@ impl Item {
         Status::parse(&self.status)
     }
 
+    /// The item as a waiting caller is shown it after it was removed as it ended: done, with what was known before.
+    pub fn removed_as_done(self) -> Self {
+        let is_over = matches!(self.known_status(), Some(Status::Done | Status::Failed | Status::Cancelled));
+        if is_over { self } else { Self { status: Status::Done.as_str().into(), lease_until: None, ..self } }
+    }
+
     pub fn enqueued_ms(&self) -> Option<i64> {
         parse_ms(&self.enqueued_at)
     }

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use super::interpreter_exit::{self, Native};
 use super::signals;
 use crate::error::Error;
-use crate::model::{Item, NewItem};
-use crate::queue::{Claim, ClaimedItem, Queue};
+use crate::model::NewItem;
+use crate::queue::{Awaited, Claim, ClaimedItem, Queue};
 
 /// How long to sleep before trying a held lock again.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
@@ -62,7 +62,7 @@ pub fn for_items(py: Python<'_>, queue: &Queue, claim: &Claim, limit: Duration) 
 }
 
 /// Waits for the end of an item; `None` when the time is up.
-pub fn for_ending(py: Python<'_>, queue: &Queue, id: i64, limit: Duration) -> PyResult<Option<Item>> {
+pub fn for_ending(py: Python<'_>, queue: &Queue, id: i64, limit: Duration) -> PyResult<Option<Awaited>> {
     let mut waiting = py.native(|| queue.wait_for_ending(id))?;
     until(py, limit, |left| Ok(py.native(|| queue.ended_or_sleep(&mut waiting, id, left))?))
 }

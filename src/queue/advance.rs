@@ -260,7 +260,7 @@ fn ends(parts: &[Part], reports: &[Report], lost: &[(usize, Claimed)]) -> Result
 pub(super) fn decided(queue: usize, claim: Claimed, ending: Ending, settings: &Settings) -> Result<End> {
     let dice = if matches!(ending, Ending::Failed { .. }) { random::dice()? } else { 0.0 };
     let decision = conclude(ending, &settings.retry_state(claim.retries, claim.max_retries), dice);
-    let when_done = if settings.keep_for_ms == Some(0) {
+    let when_done = if settings.removes_done() {
         WhenDone::Remove
     } else if settings.keeps_content() {
         WhenDone::Keep

@@ -27,7 +27,7 @@ pub use enlist::{Enlistment, Step as EnlistmentStep};
 pub use lock::Lock;
 pub use read::{Filter, Stats};
 pub use settings::Current;
-pub use wait::Waiting;
+pub use wait::{Awaited, Waiting};
 pub use watcher::{Turn, Want, Watcher};
 pub use worker_loop::{Next, Plan, Step, WorkerLoop};
 

@@ -62,6 +62,13 @@ pub(super) struct WorkForecast {
     pub by_itself: Option<Duration>,
 }
 
+/// What a wait for an item's end finds.
+pub enum Awaited {
+    Ended(Item),
+    /// The item was removed.
+    Gone,
+}
+
 impl WorkForecast {
     /// Whether a claim made now may find something.
     pub fn is_worth_claiming(&self) -> bool {
@@ -128,30 +135,36 @@ impl Queue {
         }
     }
 
-    /// One turn of a wait for an item's end: returns the finished item, or sleeps for a slice.
-    pub fn ended_or_sleep(&self, waiting: &mut Waiting, id: i64, limit: Duration) -> Result<Option<Item>> {
+    /// What a wait for this item may return if the item is removed as it ends: the item as it is now.
+    pub fn seen_before_wait(&self, id: i64) -> Result<Option<Item>> {
+        if self.settings().settings.removes_done() { self.get(id) } else { Ok(None) }
+    }
+
+    /// One turn of a wait for an item's end: returns the end, or sleeps for a slice.
+    pub fn ended_or_sleep(&self, waiting: &mut Waiting, id: i64, limit: Duration) -> Result<Option<Awaited>> {
         self.keep_waiting(waiting)?;
         if waiting.is_worth_looking
-            && let Some(item) = self.ended(id)?
+            && let Some(end) = self.ended(id)?
         {
             waiting.note_found();
-            return Ok(Some(item));
+            return Ok(Some(end));
         }
         waiting.sleep(limit)?;
         Ok(None)
     }
 
     /// Returns the item if it has ended; for callers that do not watch the file.
-    pub fn ended_by_now(&self, id: i64) -> Result<Option<Item>> {
+    pub fn ended_by_now(&self, id: i64) -> Result<Option<Awaited>> {
         self.session()?.store.check_is_there()?;
         self.ended(id)
     }
 
-    /// Returns the item if it has ended.
-    fn ended(&self, id: i64) -> Result<Option<Item>> {
+    /// Returns the item if it has ended. An id that no item ever had is an error.
+    fn ended(&self, id: i64) -> Result<Option<Awaited>> {
         match self.ended_among(&[id])?.pop() {
             None => Ok(None),
-            Some((_, Some(item))) => Ok(Some(item)),
+            Some((_, None)) if self.view(|view| view.is_gone(id))? => Ok(Some(Awaited::Gone)),
+            Some((_, Some(item))) => Ok(Some(Awaited::Ended(item))),
             Some((_, None)) => Err(Error::Invalid(format!("there is no item {id} in the queue '{}'", self.name()))),
         }
     }

@@ -176,6 +176,11 @@ impl Settings {
         self.max_bytes.unwrap_or(64 * 1024 * 1024)
     }
 
+    /// Whether a done item is removed in the transaction of its end.
+    pub fn removes_done(&self) -> bool {
+        self.keep_for_ms == Some(0) || self.keep_last == Some(0)
+    }
+
     pub fn keeps_content(&self) -> bool {
         self.keep_content.unwrap_or(true)
     }

@@ -22,6 +22,16 @@ impl View for Transaction<'_> {
         Ok(self.item(id)?.filter(|item| item.queue == queue))
     }
 
+    fn is_gone(&self, id: i64) -> Result<bool> {
+        if self.finds(statement!("priority"), params![id])? {
+            return Ok(false);
+        }
+        let largest: i64 = self.one(statement!("largest_id"), params![])?.unwrap_or(0);
+        // Without AUTOINCREMENT there is no sqlite_sequence.
+        let latest = self.one(statement!("latest_id"), params![]).unwrap_or(None).unwrap_or(0);
+        Ok(id >= 1 && id <= largest.max(latest))
+    }
+
     fn get_by_key(&self, queue: &str, key: &str) -> Result<Option<Item>> {
         match self.one(statement!("get_by_key"), params![key, queue])? {
             Some(id) => self.item(id),

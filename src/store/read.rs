@@ -39,6 +39,9 @@ pub trait View {
 
     fn get(&self, queue: &str, id: i64) -> Result<Option<Item>>;
 
+    /// Returns whether an item of any queue had this id and was removed.
+    fn is_gone(&self, id: i64) -> Result<bool>;
+
     /// The newest item with a key.
     fn get_by_key(&self, queue: &str, key: &str) -> Result<Option<Item>>;
 

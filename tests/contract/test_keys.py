@@ -1,5 +1,6 @@
 """Keys: at most one unfinished item per queue and key."""
 
+import asyncio
 import math
 import pickle
 import re
@@ -188,3 +189,35 @@ def test_an_item_cancelled_while_it_runs_does_not_swallow_the_next_one_of_its_ke
     assert queue.get(old.id).status == "cancelled"
     assert queue.retry(old.id)
     assert queue.claim().content == "old"
+
+
+class TestSkip:
+    def test_a_duplicate_that_is_skipped_has_no_id(self, queue):
+        first = queue.enqueue("first", key="k", on_duplicate="skip")
+        assert first is not None
+        assert queue.enqueue("second", key="k", on_duplicate="skip") is None
+        assert [item.content for item in queue.items()] == ["first"]
+
+    def test_the_caller_of_a_batch_knows_which_items_are_new(self, queue):
+        queue.enqueue("old", key="b")
+        items = [NewItem(name, key=name, on_duplicate="skip") for name in "abc"]
+        ids = queue.enqueue_many(items)
+        assert [found is None for found in ids] == [False, True, False]
+
+    def test_one_whose_key_is_free_again_is_new(self, queue):
+        queue.enqueue("first", key="k")
+        queue.mark_done(queue.claim())
+        assert queue.enqueue("second", key="k", on_duplicate="skip") == 2
+
+    def test_a_reserved_key_is_skipped_after_the_end(self, queue):
+        queue.enqueue("first", key="k", key_ttl=60)
+        queue.mark_done(queue.claim())
+        assert queue.enqueue("second", key="k", key_ttl=60, on_duplicate="skip") is None
+
+    def test_asyncio(self, open_async_queue):
+        async def main():
+            async with open_async_queue() as queue:
+                assert await queue.enqueue("x", key="k", on_duplicate="skip") == 1
+                assert await queue.enqueue("y", key="k", on_duplicate="skip") is None
+
+        asyncio.run(main())

@@ -247,19 +247,20 @@ class AsyncQueue(Calls[C], Generic[C]):
         """Return a named lock of the file: `async with queue.lock("nightly"): …`."""
         return AsyncLock(self, name, ttl, wait)
 
-    async def wait(self, id: int, timeout: Seconds | None = None) -> _native.Item[C]:
-        """Wait for an item to end, and return it. Raises TimeoutError."""
+    async def wait(self, id: int, timeout: Seconds | None = None) -> _native.Item[C] | None:
+        """Wait for an item to end, and return it; None if it was removed before. Raises TimeoutError."""
         queue = await self._opened()
         id = queue._id(id)
         limit = math.inf if timeout is None else queue._seconds("timeout", timeout)
         deadline = asyncio.get_running_loop().time() + limit
+        seen = await self._look(queue._seen_before_wait, id) if queue._removes_done else None
         while True:
             item, was_looked_at = await self._waits(queue).ended(queue, id, deadline)
             is_over = item is OVER
             if item is not None and not is_over:
                 return cast("_native.Item[C]", item)
-            if not (is_over and was_looked_at) and (found := await self._look(queue._ended, id)) is not None:
-                return found
+            if not (is_over and was_looked_at) and (end := await self._look(queue._ended, id)) is not None:
+                return cast("_native.Item[C] | None", end[1] or seen)
             if is_over:
                 raise TimeoutError(f"item {id} has not ended within {limit:g} s")
 
