@@ -143,7 +143,7 @@ pub(super) fn advance(
     let is_readable = parts.iter().all(|part| part.unreadable.is_none());
     let is_more = moved.is_more || !looks_first || !moved.changed_settings.is_empty() || !is_readable;
     let mut outcome = Outcome {
-        settled: settled(reports, &moved),
+        settled: settled(reports, &moved).collect(),
         has_reclaimed: has_reclaimed(reports, &moved),
         queue: moved.queue,
         findings: Findings { lost: moved.lost, ticking: moved.ticking },
@@ -155,9 +155,13 @@ pub(super) fn advance(
     };
     if let Some(claiming) = claiming {
         let queue = queues[outcome.queue];
-        let (damaged, readable): (Vec<_>, Vec<_>) =
-            moved.items.into_iter().partition(|granted| granted.item.damage.is_some());
-        outcome.items = readable.into_iter().map(|granted| queue.hold(granted, claiming.liveness)).collect();
+        let mut damaged = Vec::new();
+        for granted in moved.items {
+            match granted.item.damage {
+                None => outcome.items.push(queue.hold(granted, claiming.liveness)),
+                Some(_) => damaged.push(granted),
+            }
+        }
         outcome.damaged = damaged.len();
         outcome.is_more |= !damaged.is_empty();
         let failed = queue.fail_damaged(damaged, claiming.liveness, wait);
@@ -271,10 +275,10 @@ pub(super) fn decided(queue: usize, claim: Claimed, ending: Ending, settings: &S
 }
 
 /// What became of each report; the store was not asked about those of the parent process.
-fn settled(reports: &[Report], moved: &Moved) -> Vec<Settled> {
+fn settled(reports: &[Report], moved: &Moved) -> impl Iterator<Item = Settled> {
     let mut answers = moved.settled.iter().copied();
-    let one = |report: &Report| if report.held.is_inherited() { None } else { answers.next() };
-    reports.iter().map(one).map(|answer| answer.unwrap_or(Settled::Lost)).collect()
+    let one = move |report: &Report| if report.held.is_inherited() { None } else { answers.next() };
+    reports.iter().map(one).map(|answer| answer.unwrap_or(Settled::Lost))
 }
 
 /// Whether any of the lost claims was ended; their answers come after those of the reports.

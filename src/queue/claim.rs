@@ -158,8 +158,15 @@ impl Queue {
                 return Ok(items);
             }
             let limit = if looks { wait.limit } else { Duration::ZERO };
-            let rest = Claim { limit: how.limit - items.len(), ..how.clone() };
-            let outcome = match self.try_to_claim(&rest, std::mem::take(&mut findings), Wait { limit, ..wait }) {
+            let rest;
+            let wanted = match items.len() {
+                0 => how,
+                found => {
+                    rest = Claim { limit: how.limit - found, ..how.clone() };
+                    &rest
+                }
+            };
+            let outcome = match self.try_to_claim(wanted, std::mem::take(&mut findings), Wait { limit, ..wait }) {
                 Err(Error::Busy(_)) if !looks => {
                     looks = true;
                     continue;
@@ -223,15 +230,15 @@ impl Queue {
         liveness: &Option<Arc<dyn Liveness>>,
         wait: Wait,
     ) -> Result<()> {
+        if damaged.is_empty() {
+            return Ok(());
+        }
         let held = damaged.into_iter().map(|mut granted| {
             let error = granted.item.damage.take().unwrap_or_default();
             // The rest of its batch goes on.
             (self.hold(Granted { batch: None, ..granted }, liveness), error)
         });
         let held = held.collect::<Vec<_>>();
-        if held.is_empty() {
-            return Ok(());
-        }
         let failed = |error: &String| Ending::Failed { error: error.clone(), retry_in: None, give_up: true };
         let reports = held.iter().map(|(held, error)| Report { queue: 0, held, ending: failed(error) });
         self.record(Verb::Reclaim, wait, &reports.collect::<Vec<_>>()).map(drop)

@@ -12,7 +12,7 @@ use crate::model::Now;
 use crate::process;
 use crate::random;
 use crate::rules::lease::{self, DEFAULT_TTL_MS, Record};
-use crate::store::{Liveness, Renewal, Renews, View};
+use crate::store::{Liveness, Renewal, Renews, Scope, View};
 
 /// A lease that this object holds: the worker lease, or a named lock.
 #[derive(Clone)]
@@ -65,6 +65,7 @@ impl Queue {
         let hold = LeaseHold::new(self, ttl_ms)?;
         let acquired = self.run(Verb::Lease, |tx| {
             // The announced worker has started, or will find that another worker holds the lease.
+            tx.lock(Scope::Settings(self.name()))?;
             tx.clear_setting(&self.announcement_key())?;
             self.take_lease(tx, &lease::key(self.name()), &hold)
         })?;
@@ -84,6 +85,8 @@ impl Queue {
                 lease::live(stored.as_deref(), DEFAULT_TTL_MS, tx.now(), |holder| store.is_alive(holder)).is_some()
             };
             let key = self.announcement_key();
+            tx.lock(Scope::Settings(self.name()))?;
+            tx.lock(Scope::Lease(&lease::key(self.name())))?;
             if is_live(tx.worker_lease(&lease::key(self.name()))?) || is_live(tx.setting(&key)?) {
                 return Ok(None);
             }
@@ -99,6 +102,7 @@ impl Queue {
         let liveness = self.session()?.store.liveness();
         self.run(Verb::Lease, |tx| {
             let key = self.announcement_key();
+            tx.lock(Scope::Settings(self.name()))?;
             let stands = tx.setting(&key)?.is_some_and(|stored| stored.contains(name));
             if stands {
                 let holder = liveness.as_ref().map(|liveness| liveness.number());
@@ -112,6 +116,7 @@ impl Queue {
     pub fn withdraw_worker(&self, name: &str) -> Result<bool> {
         self.run(Verb::Lease, |tx| {
             let key = self.announcement_key();
+            tx.lock(Scope::Settings(self.name()))?;
             let stands = tx.setting(&key)?.is_some_and(|stored| stored.contains(name));
             if stands { tx.clear_setting(&key) } else { Ok(false) }
         })
@@ -155,6 +160,7 @@ impl Queue {
     /// Acquires a lease if it is free, expired, unreadable or held by a dead process.
     pub(super) fn take_lease(&self, tx: &Change, key: &str, hold: &LeaseHold) -> Result<bool> {
         let store = &self.session()?.store;
+        tx.lock(Scope::Lease(key))?;
         let stored = tx.worker_lease(key)?;
         let holder = lease::live(stored.as_deref(), hold.ttl_ms, tx.now(), |holder| store.is_alive(holder));
         if holder.is_none() {
@@ -196,6 +202,7 @@ impl Queue {
 
 /// Whether the record carries our token. An expired lease that no other process has acquired is still ours.
 pub(super) fn is_ours(tx: &Change, key: &str, hold: &LeaseHold) -> Result<bool> {
+    tx.lock(Scope::Lease(key))?;
     // The token is random and occurs nowhere else, so the record need not be parsed.
     Ok(tx.worker_lease(key)?.is_some_and(|stored| stored.contains(&*hold.owner)))
 }

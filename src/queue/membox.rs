@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::model::Event;
 use crate::rules::lease::{self, Record};
 use crate::rules::outcome::Ending;
+use crate::store::Scope;
 
 impl Queue {
     /// Takes over the lease unless another live process holds it.
@@ -17,6 +18,7 @@ impl Queue {
         let hold = LeaseHold::of_membox(self, ttl_ms)?;
         let taken = self.run(Verb::Lease, |tx| {
             let key = lease::key(self.name());
+            tx.lock(Scope::Lease(&key))?;
             if let Some(stored) = tx.worker_lease(&key)? {
                 if self.live_lease(&stored, ttl_ms, tx)?.is_some_and(|record| !record.is_of(this_process())) {
                     return Ok(false);
@@ -41,6 +43,7 @@ impl Queue {
         let hold = if let Some(hold) = held { hold } else { LeaseHold::of_membox(self, ttl_ms)? };
         let refreshed = self.run(Verb::Lease, |tx| {
             let key = lease::key(self.name());
+            tx.lock(Scope::Lease(&key))?;
             let is_free = tx.worker_lease(&key)?.is_none_or(|stored| is_ours_or_unreadable(&stored));
             if is_free {
                 tx.set_worker_lease(&key, &hold.record(tx.now()).render())?;
@@ -58,6 +61,7 @@ impl Queue {
         let session = self.session()?;
         let released = self.run(Verb::Lease, |tx| {
             let key = lease::key(self.name());
+            tx.lock(Scope::Lease(&key))?;
             let is_ours = tx.worker_lease(&key)?.is_some_and(|stored| is_ours_or_unreadable(&stored));
             if is_ours {
                 tx.clear_worker_lease(&key)?;
@@ -86,6 +90,7 @@ impl Queue {
     fn give_back_everything(&self, tx: &Change) -> Result<()> {
         self.refresh_settings_if_readable(tx)?;
         let store = &self.session()?.store;
+        tx.lock(Scope::Claims(self.name()))?;
         for claim in tx.in_progress(self.name())? {
             let is_dead = claim.holder.is_some_and(|holder| !store.is_alive(holder));
             let ending = if is_dead { Ending::Lost { worker: claim.worker.clone() } } else { Ending::given_back() };

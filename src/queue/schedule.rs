@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::model::{Event, KeyName, LATEST_MS, NewItem, Now, Schedule};
 use crate::rules::name;
 use crate::rules::tick::Timing;
-use crate::store::Wait;
+use crate::store::{Scope, Wait};
 
 /// A clock that goes back by less than this was only adjusted.
 const SMALL_STEP_MS: i64 = 3_600_000;
@@ -24,6 +24,7 @@ impl Queue {
             key.name = KeyName::Given(made.clone());
         }
         self.run(Verb::Configure, |tx| {
+            tx.lock(Scope::Schedules(self.name()))?;
             let known = tx.schedules(self.name())?.into_iter().find(|known| known.name == name);
             let next_at = match &known {
                 Some(known) if known.timing == timing => known.next_at,
@@ -54,6 +55,7 @@ impl Queue {
     }
 
     fn tick(&self, tx: &Change) -> Result<()> {
+        tx.lock(Scope::Schedules(self.name()))?;
         for schedule in tx.schedules_due(self.name(), TICKS_AT_A_TIME)? {
             // If another program broke the pattern, the schedule never ticks again, instead of at every claim.
             let next_at = schedule.timing.next(schedule.next_at, tx.now()).unwrap_or(LATEST_MS);

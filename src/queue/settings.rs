@@ -5,7 +5,7 @@ use super::run::{Change, Verb};
 use crate::error::{Error, Result};
 use crate::model::Event;
 use crate::rules::settings::{NAMES, Settings};
-use crate::store::StoredSettings;
+use crate::store::{Scope, StoredSettings};
 
 /// The settings in effect for an object, and the stored settings they were computed from.
 #[derive(Default)]
@@ -40,6 +40,7 @@ impl Queue {
             // first.
             (Some(wanted), None) if wanted != 1 => {
                 self.run(Verb::Configure, |tx| {
+                    tx.lock(Scope::Settings(self.name()))?;
                     let group_limit = parse(&tx.settings(self.name())?)?.group_limit;
                     given.check_against(&Settings { group_limit, ..Settings::default() }, self.name())?;
                     self.store_group_limit(tx, Some(wanted))
@@ -106,6 +107,7 @@ impl Queue {
             }
         }
         self.run(Verb::Configure, |tx| {
+            tx.lock(Scope::Settings(self.name()))?;
             let before = parse(&tx.settings(self.name())?)?;
             let mut stored = set.or(&before);
             for name in forgotten {

@@ -64,7 +64,7 @@ pub(super) struct WorkForecast {
 
 /// What a wait for an item's end finds.
 pub enum Awaited {
-    Ended(Item),
+    Ended(Box<Item>),
     /// The item was removed.
     Gone,
 }
@@ -164,7 +164,7 @@ impl Queue {
         match self.ended_among(&[id])?.pop() {
             None => Ok(None),
             Some((_, None)) if self.view(|view| view.is_gone(id))? => Ok(Some(Awaited::Gone)),
-            Some((_, Some(item))) => Ok(Some(Awaited::Ended(item))),
+            Some((_, Some(item))) => Ok(Some(Awaited::Ended(Box::new(item)))),
             Some((_, None)) => Err(Error::Invalid(format!("there is no item {id} in the queue '{}'", self.name()))),
         }
     }

@@ -37,7 +37,7 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
 use crate::error::Result;
 use crate::model::Now;
-use crate::store::Tx;
+use crate::store::{Scope, Tx};
 
 /// The text of a statement, by the name of its file.
 macro_rules! statement {
@@ -106,6 +106,11 @@ impl<'a> Transaction<'a> {
 }
 
 impl Tx for Transaction<'_> {
+    /// A write transaction holds the file's only write lock.
+    fn lock(&self, _: Scope) -> Result<()> {
+        Ok(())
+    }
+
     fn is_open(&self) -> bool {
         !self.connection.is_autocommit()
     }

@@ -3,8 +3,9 @@
 //! The hot verbs are whole moves of the [`Store`]: `enqueue`, `advance`, `renew`. Each is one transaction, and one round
 //! trip where the engine is a server. Every other verb reads through a [`View`], which shows one snapshot, and writes
 //! through a [`Tx`], which is also a view. All are object-safe, so no layer above names an engine. The traits are split by verb: each engine implements one in the
-//! file of that name. The comment of each function states its effect and, where it matters, what it locks. On SQLite a
-//! write transaction holds the file's only write lock, so everything in it is already locked.
+//! file of that name. The comment of each function states its effect and, where it matters, what it locks. What a
+//! verb reads and then relies upon it locks by name ([`Tx::lock`]). On SQLite a write transaction holds the file's only
+//! write lock, so everything in it is already locked.
 
 mod address;
 mod advance;
@@ -44,10 +45,28 @@ pub use retention::{Ended, Kept, RetentionTx};
 pub use schedule::ScheduleTx;
 pub use settings::{SettingsTx, StoredSettings};
 
+use crate::error::Result;
+
+/// What a transaction reads and then relies upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// A worker lease or a named lock, by its key.
+    Lease(&'a str),
+    /// The settings of a queue, including its announced worker and its pause.
+    Settings(&'a str),
+    /// The schedules of a queue.
+    Schedules(&'a str),
+    /// The claims of a queue.
+    Claims(&'a str),
+}
+
 /// A write transaction, with the one clock reading that everything in it shares.
 pub trait Tx:
     View + EnqueueTx + ClaimTx + ReclaimTx + FinishTx + RepairTx + RetentionTx + RateTx + ScheduleTx + SettingsTx + LeaseTx
 {
+    /// Keeps what is read about the scope true until the commit. Called before the read.
+    fn lock(&self, scope: Scope) -> Result<()>;
+
     /// Returns whether it can still be committed: after some errors the engine rolls everything back by itself.
     fn is_open(&self) -> bool;
 }

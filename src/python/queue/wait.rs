@@ -75,7 +75,7 @@ impl Queue {
     /// An item that was removed as it ended is shown as it was seen before.
     fn ended(&self, py: Python<'_>, end: Awaited, seen: Option<model::Item>) -> PyResult<Option<Item>> {
         let item = match end {
-            Awaited::Ended(item) => Some(item),
+            Awaited::Ended(item) => Some(*item),
             Awaited::Gone => seen.map(model::Item::removed_as_done),
         };
         item.map(|item| self.shown(py, item)).transpose()
