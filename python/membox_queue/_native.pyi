@@ -846,6 +846,8 @@ class Queue(Generic[_T]):
         """
     def _withdraw_worker(self, announcement: str, /) -> bool:
         """Say that the announced worker is not coming. False if it came, or another was announced since."""
+    def _share_leases_with_membox(self) -> bool:
+        """Store worker leases in membox's `meta`, where its programs look for them. Return whether that is possible."""
     def _take_over_worker_lease(self, ttl: float, /) -> bool:
         """Take the worker lease as membox does, unless another process holds it live.
 

@@ -102,6 +102,8 @@ def connection(tmp_path_factory):
     path = tmp_path_factory.mktemp("plans") / "memory.db"
     Queue(path).close()
     connection = apsw.Connection(str(path))
+    # Membox's table, which only its own files have.
+    connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     yield connection
     connection.close()
