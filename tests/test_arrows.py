@@ -17,6 +17,8 @@ ARROWS: dict[str, set[str]] = {
     "terminal_text": set(),
     "options": set(),
     "document": {"errors"},
+    "removal": {"_native"},
+    "alembic": set(),
     "content": {"errors"},
     "connections": {"_native"},
     "wire": {"_native", "errors", "terminal_text"},
@@ -38,7 +40,7 @@ ARROWS: dict[str, set[str]] = {
 """For each part of the package, what it imports when it runs; `membox_queue` stands for the public names."""
 
 TYPES: dict[str, set[str]] = {
-    "membox_queue": {"_native", "aio", "errors", "loops", "queue", "workers"},
+    "membox_queue": {"_native", "aio", "errors", "loops", "queue", "removal", "workers"},
     "loops": {"aio", "options", "queue"},
     "membox": {"_native"},
     "options": {"_native", "loops"},

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from membox_queue.loops.progress import LoopEvent
     from membox_queue.loops.report import DrainReport
     from membox_queue.queue import Queue, new_key
+    from membox_queue.removal import remove
     from membox_queue.workers.pool import Worker
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "Worker",
     "__version__",
     "new_key",
+    "remove",
 ]
 
 MODULES = {
@@ -108,6 +110,7 @@ MODULES = {
     "Worker": "workers.pool",
     "__version__": "_native",
     "new_key": "queue",
+    "remove": "removal",
 }
 """Where each public name is defined; asyncio is imported only by programs that use it."""
 SUBMODULES = frozenset(("_native", "aio", "errors", "queue"))

@@ -44,6 +44,7 @@ __all__ = [
     "disarm_fault",
     "end_waits",
     "has_queue",
+    "remove",
     "keep_other_threads_out",
     "meaning",
     "set_clock",
@@ -85,6 +86,9 @@ def clock() -> int:
 
 def has_queue(path: str | os.PathLike[str], /) -> bool:
     """Whether a file that exists has a queue in it, ours or membox's; nothing is written, and no queue is made."""
+
+def remove(path: str | os.PathLike[str], discard: bool, dry_run: bool, /) -> tuple[int, int, list[str]]:
+    """Remove the queue from a file; `membox_queue.remove` says how."""
 
 def meaning(
     exception: BaseException, is_cancelled: bool = False, /

@@ -83,7 +83,7 @@ pub fn lease_is_ours(connection: &Connection) -> Result<bool> {
 
 /// Returns whether the file has a `meta` in which membox looks for worker leases. An application's own `meta` may have
 /// another shape.
-fn has_meta_of_membox(connection: &Connection) -> Result<bool> {
+pub fn has_meta_of_membox(connection: &Connection) -> Result<bool> {
     let kind: Option<String> = connection.query_row(statement!("kind_of"), ["meta"], |row| row.get(0)).optional()?;
     if kind.as_deref() != Some("table") {
         return Ok(false);

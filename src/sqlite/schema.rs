@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 
 /// One of our tables, indexes, views or triggers.
 pub struct Object {
-    kind: String,
-    name: String,
+    pub kind: String,
+    pub name: String,
     sql: String,
 }
 
@@ -92,6 +92,14 @@ pub fn has_remains(connection: &Connection) -> Result<bool> {
     let expected = expected()?;
     let is_ours = |object: &Object| expected.iter().any(|other| object.has_name_of(other));
     Ok(present.iter().any(|object| object.name != "ingest_queue" && is_ours(object)))
+}
+
+/// Lists our objects that the file has.
+pub fn ours(connection: &Connection) -> Result<Vec<Object>> {
+    let (mut present, expected) = (objects(connection)?, expected()?);
+    let is_ours = |object: &Object| expected.iter().any(|other| object.has_name_of(other) && object.kind == other.kind);
+    present.retain(is_ours);
+    Ok(present)
 }
 
 /// Recreates what is missing or altered, and recounts what triggers would have counted. Returns what it created.

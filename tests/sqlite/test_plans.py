@@ -68,6 +68,8 @@ INDEXES = {
 
 # Statements for which a long table, or sorting, is no matter.
 SLOW = {
+    "all_items": "counts what is about to be removed",
+    "mentions": "asks about the schema",
     "columns": "asks about the schema",
     "foreign_triggers": "asks about the schema",
     "history": "sorts the few attempts of one item that are kept",
