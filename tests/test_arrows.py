@@ -29,7 +29,10 @@ ARROWS: dict[str, set[str]] = {
     "queue": {"_native", "connections", "content", "document", "loops", "opening", "options", "workers"},
     "aio": {"_native", "content", "errors", "loops", "opening", "options", "queue"},
     # The front ends: never `_native`, but for the clock and the faults of tests, which are native.
-    "cli": {"membox_queue", "aio", "demo", "document", "errors", "loops", "queue", "terminal_text", "wire", "workers"},
+    "cli": {
+        *("membox_queue", "aio", "demo", "document", "errors", "loops", "queue", "removal"),
+        *("terminal_text", "wire", "workers"),
+    },
     "demo": {"membox_queue"},
     "membox": {"errors", "loops", "queue", "workers"},
     "testing": {"membox_queue", "_native", "errors"},

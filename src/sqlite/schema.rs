@@ -126,10 +126,14 @@ pub fn mend(connection: &Connection) -> Result<Vec<String>> {
     let (tables, others): (Vec<&Object>, _) = missing.iter().partition(|object| object.kind == "table");
     tables.iter().try_for_each(|table| connection.execute_batch(&table.sql))?;
     migrate::extend(connection)?;
-    if others.iter().any(|object| object.name == "ingest_queue_key") {
+    // Of keys that came twice meanwhile one is freed. That update fires triggers, which need everything but this index.
+    let (keys, others): (Vec<&Object>, Vec<_>) =
+        others.into_iter().partition(|object| object.name == "ingest_queue_key");
+    others.iter().try_for_each(|object| connection.execute_batch(&object.sql))?;
+    for index in keys {
         connection.execute_batch(include_str!("migrations/free_keys.sql"))?;
+        connection.execute_batch(&index.sql)?;
     }
-    others.iter().try_for_each(|object: &&Object| connection.execute_batch(&object.sql))?;
     if missing.iter().any(|object| object.kind != "index") {
         connection.execute_batch(include_str!("migrations/recount.sql"))?;
     }
