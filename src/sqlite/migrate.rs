@@ -53,7 +53,7 @@ fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
     // Another process may have migrated it in the meantime.
     let found = version(&tx)?;
     check_table(&tx)?;
-    let is_memboxs = found > 0 || is_made_by_membox(&tx)?;
+    let may_use_meta = found > 0 || is_made_by_membox(&tx)?;
     // Without a version, the file has nothing of ours or remains of dropped tables, which are completed below.
     let has_lost_version = found == 0 && schema::has_remains(&tx)?;
     if has_lost_version {
@@ -63,7 +63,8 @@ fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
         migrate(&tx, found)?;
     }
     let mended = schema::mend(&tx)?;
-    if !lease_is_ours(&tx)? && !(is_memboxs && has_meta_of_membox(&tx)?) {
+    let has_place_for_lease = lease_is_ours(&tx)? || (may_use_meta && has_meta_of_membox(&tx)?);
+    if !has_place_for_lease {
         tx.execute(statement!("lease_is_ours_set"), [])?;
     }
     tx.execute(statement!("schema_version_set"), [VERSION.to_string()])?;
