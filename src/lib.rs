@@ -46,4 +46,4 @@ pub use rules::retry::{Backoff, Retry};
 pub use rules::settings::{MOST_BYTES, Settings};
 pub use rules::tick::Timing;
 pub use rusqlite::version as sqlite_version;
-pub use store::has_queue;
+pub use store::{Removal, has_queue, remove};

@@ -17,6 +17,8 @@ ARROWS: dict[str, set[str]] = {
     "terminal_text": set(),
     "options": set(),
     "document": {"errors"},
+    "removal": {"_native"},
+    "alembic": set(),
     "content": {"errors"},
     "connections": {"_native"},
     "wire": {"_native", "errors", "terminal_text"},
@@ -27,7 +29,10 @@ ARROWS: dict[str, set[str]] = {
     "queue": {"_native", "connections", "content", "document", "loops", "opening", "options", "workers"},
     "aio": {"_native", "content", "errors", "loops", "opening", "options", "queue"},
     # The front ends: never `_native`, but for the clock and the faults of tests, which are native.
-    "cli": {"membox_queue", "aio", "demo", "document", "errors", "loops", "queue", "terminal_text", "wire", "workers"},
+    "cli": {
+        *("membox_queue", "aio", "demo", "document", "errors", "loops", "queue", "removal"),
+        *("terminal_text", "wire", "workers"),
+    },
     "demo": {"membox_queue"},
     "membox": {"errors", "loops", "queue", "workers"},
     "testing": {"membox_queue", "_native", "errors"},
@@ -38,7 +43,7 @@ ARROWS: dict[str, set[str]] = {
 """For each part of the package, what it imports when it runs; `membox_queue` stands for the public names."""
 
 TYPES: dict[str, set[str]] = {
-    "membox_queue": {"_native", "aio", "errors", "loops", "queue", "workers"},
+    "membox_queue": {"_native", "aio", "errors", "loops", "queue", "removal", "workers"},
     "loops": {"aio", "options", "queue"},
     "membox": {"_native"},
     "options": {"_native", "loops"},

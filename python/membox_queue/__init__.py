@@ -16,7 +16,9 @@ if TYPE_CHECKING:
         CorruptDatabaseError,
         DiskFullError,
         DuplicateItemError,
+        ExistingFileError,
         GiveUp,
+        MissingDirectoryError,
         NotADatabaseError,
         PayloadTooLargeError,
         QueueBusyError,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from membox_queue.loops.progress import LoopEvent
     from membox_queue.loops.report import DrainReport
     from membox_queue.queue import Queue, new_key
+    from membox_queue.removal import remove
     from membox_queue.workers.pool import Worker
 
 __all__ = [
@@ -47,10 +50,12 @@ __all__ = [
     "DiskFullError",
     "DrainReport",
     "DuplicateItemError",
+    "ExistingFileError",
     "GiveUp",
     "Handler",
     "Item",
     "LoopEvent",
+    "MissingDirectoryError",
     "NewItem",
     "NotADatabaseError",
     "PayloadTooLargeError",
@@ -71,6 +76,7 @@ __all__ = [
     "Worker",
     "__version__",
     "new_key",
+    "remove",
 ]
 
 MODULES = {
@@ -84,10 +90,12 @@ MODULES = {
     "DiskFullError": "errors",
     "DrainReport": "loops.report",
     "DuplicateItemError": "errors",
+    "ExistingFileError": "errors",
     "GiveUp": "errors",
     "Handler": "loops.handler",
     "Item": "_native",
     "LoopEvent": "loops.progress",
+    "MissingDirectoryError": "errors",
     "NewItem": "_native",
     "NotADatabaseError": "errors",
     "PayloadTooLargeError": "errors",
@@ -108,6 +116,7 @@ MODULES = {
     "Worker": "workers.pool",
     "__version__": "_native",
     "new_key": "queue",
+    "remove": "removal",
 }
 """Where each public name is defined; asyncio is imported only by programs that use it."""
 SUBMODULES = frozenset(("_native", "aio", "errors", "queue"))

@@ -46,6 +46,7 @@ __all__ = [
     "has_queue",
     "keep_other_threads_out",
     "meaning",
+    "remove",
     "set_clock",
     "sqlite_version",
     "switch_off",
@@ -85,6 +86,9 @@ def clock() -> int:
 
 def has_queue(path: str | os.PathLike[str], /) -> bool:
     """Whether a file that exists has a queue in it, ours or membox's; nothing is written, and no queue is made."""
+
+def remove(path: str | os.PathLike[str], discard: bool, dry_run: bool, /) -> tuple[int, int, list[str]]:
+    """Remove the queue from a file; `membox_queue.remove` says how."""
 
 def meaning(
     exception: BaseException, is_cancelled: bool = False, /
@@ -281,7 +285,10 @@ class ByContent:
     """The type of `BY_CONTENT`."""
 
 BY_CONTENT: ByContent
-"""As a key: made from the content, so that the same content is enqueued once."""
+"""As a key: made from the content, so that the same content is not enqueued twice while it waits or is handled.
+
+Once the item has ended, the same content is accepted again. With `key_ttl=math.inf` it never is.
+"""
 
 @final
 class Attempt:
@@ -488,7 +495,7 @@ class Queue(Generic[_T]):
         - `keep_content` (True): False drops the content of an item when it is done; it reads as None from then on.
 
         Raises `NotADatabaseError`, `CorruptDatabaseError`, `ReadOnlyError` or `SchemaVersionError` without touching
-        the file, and `FileNotFoundError` when the directory is missing.
+        the file, and `MissingDirectoryError`, which is also a `FileNotFoundError`, when the directory is missing.
         """
     def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
     def _take_shape(self, shape: Any, /) -> None:
@@ -548,7 +555,8 @@ class Queue(Generic[_T]):
         At most one unfinished item has a `key`: if one exists, its id is returned and nothing is written. `key_ttl`
         keeps the key reserved for that long after the enqueue, even if the item is finished by then; `math.inf` means
         for ever. An item that was cancelled while it runs gives its key to the next one that needs it.
-        `key=BY_CONTENT` makes the key from the content. `on_duplicate="raise"` raises `DuplicateItemError` instead;
+        `key=BY_CONTENT` makes the key from the content; add `key_ttl=math.inf` to accept each content once, also after
+        its item has ended. `on_duplicate="raise"` raises `DuplicateItemError` instead;
         `"replace"` gives the existing item the new content and options, all of them, if it is still pending, else
         raises; its id, its place in the order of arrival and what it has failed so far stay.
 
@@ -722,8 +730,9 @@ class Queue(Generic[_T]):
         The copy is a file of its own that opens as a queue, with the mode of the original. It has its name only once it
         is whole and on disk; until then it is `<path>.<random>.partial`. Of two backups to one name one succeeds.
 
-        Raises `FileExistsError` when there is a file of that name, or a `-wal`, `-shm` or `-journal` that an earlier
-        one left, and `FileNotFoundError` when its directory is missing.
+        Raises `ExistingFileError`, which is also a `FileExistsError`, when there is a file of that name, or a `-wal`,
+        `-shm` or `-journal` that an earlier one left. Raises `MissingDirectoryError`, which is also a
+        `FileNotFoundError`, when its directory is missing.
         """
     def check(self, *, thorough: bool = True) -> dict[str, Any]:
         """Check the file and the queue. A thorough check reads the whole file.
@@ -853,6 +862,8 @@ class Queue(Generic[_T]):
         """
     def _withdraw_worker(self, announcement: str, /) -> bool:
         """Say that the announced worker is not coming. False if it came, or another was announced since."""
+    def _share_leases_with_membox(self) -> bool:
+        """Store worker leases in membox's `meta`, where its programs look for them. Return whether that is possible."""
     def _take_over_worker_lease(self, ttl: float, /) -> bool:
         """Take the worker lease as membox does, unless another process holds it live.
 

@@ -55,6 +55,7 @@ class Ingest:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.queue = Queue(path)
+        self.queue._share_leases_with_membox()
         self.receipts: dict[int, Item] = {}
 
     def settle(self, queue_id: int, end: Any) -> None:

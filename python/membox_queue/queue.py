@@ -380,12 +380,17 @@ class Queue(_native.Queue[T]):
         finally:
             self._loops.discard(loop)
 
-    def coverage_note(self) -> str | None:
-        """Return a sentence with the number of pending items, to show below search results; None if there are none."""
+    def coverage_note(self, noun: str = "ingest", plural: str | None = None) -> str | None:
+        """Return a sentence with the number of pending items, to show below search results; None if there are none.
+
+        - `noun`: what an item is called, such as "order".
+        - `plural`: the noun for several items. By default the noun with an s.
+        """
         count = self.pending()
         if count == 0:
             return None
-        return f"{count} {'ingest' if count == 1 else 'ingests'} pending — results may be incomplete"
+        called = noun if count == 1 else plural or f"{noun}s"
+        return f"{count} {called} pending — results may be incomplete"
 
     def __enter__(self) -> Self:
         return self

@@ -86,6 +86,21 @@ mod _native {
         Ok(py.native(|| crate::store::has_queue(&path))?)
     }
 
+    /// Removes the queue from a file. Returns how many items went, how many of them were unfinished, and the names of the
+    /// schema objects.
+    #[pyfunction]
+    #[pyo3(signature = (path, discard, dry_run, /))]
+    fn remove(
+        py: Python<'_>,
+        path: std::path::PathBuf,
+        discard: bool,
+        dry_run: bool,
+    ) -> PyResult<(i64, i64, Vec<String>)> {
+        use super::interpreter_exit::Native;
+        let removed = py.native(|| crate::store::remove(&path, discard, dry_run, super::CLOCK.now()))?;
+        Ok((removed.items, removed.unfinished, removed.objects))
+    }
+
     /// Returns what an exception of a handler means; see `crate::rules::ending`.
     #[pyfunction]
     #[pyo3(signature = (exception, is_cancelled = false, /))]

@@ -12,6 +12,14 @@ use crate::rules::outcome::Ending;
 use crate::store::Scope;
 
 impl Queue {
+    /// Stores worker leases where membox's own programs look for them. Returns whether that is possible.
+    pub fn share_leases_with_membox(&self) -> Result<bool> {
+        if self.read(|view| view.shares_leases_with_membox())? {
+            return Ok(true);
+        }
+        self.run(Verb::Lease, |tx| tx.share_leases_with_membox())
+    }
+
     /// Takes over the lease unless another live process holds it.
     pub fn take_over_worker_lease(&self, ttl_ms: i64) -> Result<bool> {
         let session = self.session()?;

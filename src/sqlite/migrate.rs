@@ -16,8 +16,6 @@ const INCREMENTAL: i64 = 2;
 /// What differs from file to file after migration.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// The application has a `meta` table of another shape, so the worker lease is stored in ours.
-    pub own_meta: bool,
     /// Free pages can be returned to the file system in small steps.
     pub gives_back_space: bool,
 }
@@ -46,9 +44,8 @@ pub fn prepare(connection: &mut Connection, place: &Place, patience: Duration) -
     }
     let is_whole = found == VERSION && schema::differences(connection)?.is_empty() && has_place_for_lease(connection)?;
     let mended = if is_whole { Vec::new() } else { upgrade(connection)? };
-    let own_meta = lease_is_ours(connection)?;
     let vacuum: i64 = connection.query_row("PRAGMA auto_vacuum", [], |row| row.get(0))?;
-    Ok(Prepared { shape: Shape { own_meta, gives_back_space: vacuum == INCREMENTAL }, mended })
+    Ok(Prepared { shape: Shape { gives_back_space: vacuum == INCREMENTAL }, mended })
 }
 
 fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
@@ -56,6 +53,7 @@ fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
     // Another process may have migrated it in the meantime.
     let found = version(&tx)?;
     check_table(&tx)?;
+    let may_use_meta = found > 0 || is_made_by_membox(&tx)?;
     // Without a version, the file has nothing of ours or remains of dropped tables, which are completed below.
     let has_lost_version = found == 0 && schema::has_remains(&tx)?;
     if has_lost_version {
@@ -64,12 +62,9 @@ fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
     } else if found < VERSION {
         migrate(&tx, found)?;
     }
-    let mut mended = schema::mend(&tx)?;
-    if !has_place_for_lease(&tx)? {
-        tx.execute_batch(include_str!("migrations/meta.sql"))?;
-        mended.push("table meta".into());
-    }
-    if found == 0 && !takes_lease(&tx)? {
+    let mended = schema::mend(&tx)?;
+    let has_place_for_lease = lease_is_ours(&tx)? || (may_use_meta && has_meta_of_membox(&tx)?);
+    if !has_place_for_lease {
         tx.execute(statement!("lease_is_ours_set"), [])?;
     }
     tx.execute(statement!("schema_version_set"), [VERSION.to_string()])?;
@@ -77,12 +72,51 @@ fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
     Ok(if found == VERSION || has_lost_version { mended } else { Vec::new() })
 }
 
-fn has_place_for_lease(connection: &Connection) -> Result<bool> {
-    Ok(lease_is_ours(connection)? || exists(connection, "meta")?)
+/// Returns whether worker leases can be stored. Without our own table, that is another fault.
+pub fn has_place_for_lease(connection: &Connection) -> Result<bool> {
+    Ok(!exists(connection, "membox_queue_meta")? || lease_is_ours(connection)? || has_meta_of_membox(connection)?)
 }
 
-fn lease_is_ours(connection: &Connection) -> Result<bool> {
-    Ok(connection.query_row(statement!("lease_is_ours"), [], |row| row.get(0))?)
+/// Returns whether worker leases are stored in our own table. Otherwise they are in membox's `meta`.
+pub fn lease_is_ours(connection: &Connection) -> Result<bool> {
+    Ok(connection.prepare_cached(statement!("lease_is_ours"))?.query_row([], |row| row.get(0))?)
+}
+
+/// Returns whether the file has a `meta` in which membox looks for worker leases. An application's own `meta` may have
+/// another shape.
+pub fn has_meta_of_membox(connection: &Connection) -> Result<bool> {
+    let kind: Option<String> = connection.query_row(statement!("kind_of"), ["meta"], |row| row.get(0)).optional()?;
+    if kind.as_deref() != Some("table") {
+        return Ok(false);
+    }
+    let present = columns(connection, "meta")?;
+    let is_text = |name: &str| {
+        let found = present.iter().find(|column| column.name.eq_ignore_ascii_case(name));
+        found.is_some_and(|column| column.kind.is_empty() || column.kind.eq_ignore_ascii_case("TEXT"))
+    };
+    let is_known = |column: &Column| ["key", "value"].iter().any(|name| column.name.eq_ignore_ascii_case(name));
+    let is_demanding = |column: &Column| column.required && column.default.is_none() && !is_known(column);
+    Ok(is_text("key") && is_text("value") && !present.iter().any(is_demanding))
+}
+
+/// Returns whether membox made the table of items: ours has another default.
+pub fn is_made_by_membox(connection: &Connection) -> Result<bool> {
+    let present = columns(connection, "ingest_queue")?;
+    let time = present.iter().find(|column| column.name.eq_ignore_ascii_case("enqueued_at"));
+    Ok(time.is_some_and(|column| !column.default.as_deref().is_some_and(|default| default.contains("strftime"))))
+}
+
+/// Stores the worker leases in membox's `meta` from now on, where membox's own programs look for them. Returns false if
+/// the file has a `meta` of another shape.
+pub fn share_leases(connection: &Connection) -> Result<bool> {
+    if !exists(connection, "meta")? {
+        connection.execute_batch(include_str!("migrations/meta.sql"))?;
+    }
+    let is_shared = has_meta_of_membox(connection)?;
+    if is_shared {
+        connection.execute_batch(include_str!("migrations/leases_to_meta.sql"))?;
+    }
+    Ok(is_shared)
 }
 
 /// Creates everything that a new file gets.
@@ -246,18 +280,6 @@ fn columns(connection: &Connection, table: &str) -> Result<Vec<Column>> {
         })?
         .collect::<rusqlite::Result<_>>()?;
     Ok(columns)
-}
-
-/// Returns whether the application's `meta` can store the worker lease, by trying it and rolling back.
-fn takes_lease(connection: &Connection) -> Result<bool> {
-    connection.execute_batch("SAVEPOINT lease")?;
-    let key = crate::rules::lease::key(crate::rules::name::DEFAULT_QUEUE);
-    let tried = connection
-        .execute(statement!("lease_clear"), [&key])
-        .and_then(|_| connection.execute(statement!("lease_write"), [key.as_str(), "{}"]))
-        .and_then(|_| connection.query_row(statement!("lease_read"), [&key], |row| row.get::<_, String>(0)));
-    connection.execute_batch("ROLLBACK TO lease; RELEASE lease")?;
-    Ok(tried.is_ok_and(|read| read == "{}"))
 }
 
 pub fn exists(connection: &Connection, table: &str) -> Result<bool> {

@@ -17,6 +17,7 @@ mod rate;
 mod read;
 mod reclaim;
 mod references;
+mod remove;
 mod renew;
 mod repair;
 mod retention;
@@ -30,6 +31,7 @@ pub use file::ring_all;
 pub use file::{Database, Place, has_queue};
 #[cfg(feature = "python")]
 pub use locks::{COMMIT_CHECK, FORK, LOCKS, install};
+pub use remove::remove;
 
 use once_cell::unsync::OnceCell;
 use rusqlite::types::FromSql;

@@ -205,9 +205,12 @@ impl View for Transaction<'_> {
     }
 
     fn worker_lease(&self, key: &str) -> Result<Option<String>> {
-        let own_meta = self.database.shape().own_meta;
-        let read = if own_meta { statement!("own_lease_read") } else { statement!("lease_read") };
+        let read = if self.lease_is_ours()? { statement!("own_lease_read") } else { statement!("lease_read") };
         Ok(self.first(read, params![key], |row| text(row, 0))?.flatten())
+    }
+
+    fn shares_leases_with_membox(&self) -> Result<bool> {
+        Ok(!self.lease_is_ours()?)
     }
 }
 

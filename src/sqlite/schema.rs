@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 
 /// One of our tables, indexes, views or triggers.
 pub struct Object {
-    kind: String,
-    name: String,
+    pub kind: String,
+    pub name: String,
     sql: String,
 }
 
@@ -94,6 +94,14 @@ pub fn has_remains(connection: &Connection) -> Result<bool> {
     Ok(present.iter().any(|object| object.name != "ingest_queue" && is_ours(object)))
 }
 
+/// Lists our objects that the file has.
+pub fn ours(connection: &Connection) -> Result<Vec<Object>> {
+    let (mut present, expected) = (objects(connection)?, expected()?);
+    let is_ours = |object: &Object| expected.iter().any(|other| object.has_name_of(other) && object.kind == other.kind);
+    present.retain(is_ours);
+    Ok(present)
+}
+
 /// Recreates what is missing or altered, and recounts what triggers would have counted. Returns what it created.
 pub fn mend(connection: &Connection) -> Result<Vec<String>> {
     let differences = differences(connection)?;
@@ -118,10 +126,14 @@ pub fn mend(connection: &Connection) -> Result<Vec<String>> {
     let (tables, others): (Vec<&Object>, _) = missing.iter().partition(|object| object.kind == "table");
     tables.iter().try_for_each(|table| connection.execute_batch(&table.sql))?;
     migrate::extend(connection)?;
-    if others.iter().any(|object| object.name == "ingest_queue_key") {
+    // Of keys that came twice meanwhile one is freed. That update fires triggers, which need everything but this index.
+    let (keys, others): (Vec<&Object>, Vec<_>) =
+        others.into_iter().partition(|object| object.name == "ingest_queue_key");
+    others.iter().try_for_each(|object| connection.execute_batch(&object.sql))?;
+    for index in keys {
         connection.execute_batch(include_str!("migrations/free_keys.sql"))?;
+        connection.execute_batch(&index.sql)?;
     }
-    others.iter().try_for_each(|object: &&Object| connection.execute_batch(&object.sql))?;
     if missing.iter().any(|object| object.kind != "index") {
         connection.execute_batch(include_str!("migrations/recount.sql"))?;
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Store;
 use crate::error::Result;
+use crate::model::Now;
 use crate::sqlite::{self, Database, Place};
 
 /// Protections that tests can switch off to show what they prevent.
@@ -44,6 +45,20 @@ pub fn open(address: &Address, patience: Duration) -> Result<Arc<dyn Store>> {
 /// Returns whether there is a queue at this path, without opening it as a queue.
 pub fn has_queue(path: &Path) -> Result<bool> {
     sqlite::has_queue(path)
+}
+
+/// What `remove` took out of a file, or would take out.
+#[derive(Debug)]
+pub struct Removal {
+    pub items: i64,
+    pub unfinished: i64,
+    /// The schema objects, in words: `table ingest_queue`.
+    pub objects: Vec<String>,
+}
+
+/// Removes the queue from an existing file. Fails while a worker lives, or if something of the application uses it.
+pub fn remove(path: &Path, discard: bool, dry_run: bool, now: Now) -> Result<Removal> {
+    sqlite::remove(path, discard, dry_run, now)
 }
 
 /// Wakes every waiting thread of this process: the clock was changed, or the interpreter is exiting.

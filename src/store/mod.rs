@@ -25,7 +25,7 @@ mod retention;
 mod schedule;
 mod settings;
 
-pub use address::{Address, has_queue, open};
+pub use address::{Address, Removal, has_queue, open, remove};
 #[cfg(feature = "python")]
 pub use address::{COMMIT_CHECK, FORK, LOCKS, install, wake_all};
 pub use advance::{Advance, End, Granted, LeaseRef, Moved, Served, Want, WhenDone};

@@ -121,4 +121,9 @@ pub trait View {
 
     /// The record of a worker lease or a named lock.
     fn worker_lease(&self, key: &str) -> Result<Option<String>>;
+
+    /// Whether leases are stored where membox's own programs look for them.
+    fn shares_leases_with_membox(&self) -> Result<bool> {
+        Ok(false)
+    }
 }

@@ -1,4 +1,4 @@
-"""top, compact, backup, doctor and the demo."""
+"""top, compact, backup, remove, doctor and the demo."""
 
 import json
 import re
@@ -59,6 +59,51 @@ def test_compact_tells_what_it_gained(call, queue, folder):
     assert re.fullmatch(r"memory\.db: [\d.]+ [MK]B → [\d.]+ KB\n", ended.out)
     (folder / "junk.db").write_text("junk" * 1000)
     assert "not an SQLite database" in call("compact", "--db", "junk.db").err
+
+
+@pytest.fixture
+def used(path, sql):
+    """A file with a table of the application, and a queue with one item done and two pending."""
+    sql(path, "CREATE TABLE orders (id INTEGER PRIMARY KEY)")
+    with Queue(path) as queue, Queue(path, "mail") as mail:
+        queue.enqueue_many(["a", "b"])
+        queue.mark_done(queue.claim())
+        mail.enqueue("c")
+    return path
+
+
+def test_remove_asks_and_says_what_would_be_lost(terminal, used, sql):
+    asked = terminal("remove")
+    asked.until("Remove the queue from memory.db, with 3 items, 2 of them unfinished? [y/N]:")
+    asked.type("n\n")
+    assert asked.end() == 1
+    with Queue(used) as queue:
+        assert queue.counts()["done"] == 1
+    asked = terminal("remove")
+    asked.until("[y/N]:")
+    asked.type("y\n")
+    assert asked.end() == 0
+    assert "memory.db: 3 items and " in asked.seen
+    assert sql(used, "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite%'") == [["orders"]]
+
+
+def test_remove_without_a_terminal_wants_yes(run, call, used):
+    ended = run("remove")
+    assert (ended.code, ended.out) == (1, "")
+    assert "2 of them unfinished? There is no terminal to ask at; give --yes to do it" in ended.err
+    told = json.loads(call("remove", "--yes", "--json").out)
+    assert (told["file"], told["items"], told["unfinished"]) == ("memory.db", 3, 2)
+    assert "table ingest_queue" in told["objects"]
+    assert "has no queue in it" in call("remove", "--yes").err
+    assert "there is no file wrong.db" in call("remove", "--db", "wrong.db").err
+
+
+def test_remove_is_refused_while_a_worker_lives(call, used, start):
+    worker = start(PROGRAMS / "work_idly.py", used)
+    assert worker.stdout.readline() == "working\n"
+    ended = call("remove", "--yes")
+    assert (ended.code, ended.out) == (1, "")
+    assert "stop the workers of this file first, nothing was removed" in ended.err
 
 
 def findings(ended):
@@ -190,7 +235,7 @@ def test_the_demo_does_without_full_text_search(folder, monkeypatch, capsys):
     assert "search 'queue': Agents" in told
 
 
-@pytest.mark.parametrize("command", ["compact", "backup", "doctor", "demo", "top"])
+@pytest.mark.parametrize("command", ["compact", "backup", "remove", "doctor", "demo", "top"])
 def test_wrong_options_are_wrong_usage(call, command):
     ended = call(command, "--nonsense")
     assert ended.code == 2

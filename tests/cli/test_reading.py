@@ -1,11 +1,14 @@
 """status, list, show and failures: the same facts for people, for pipes and as JSON."""
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 from membox_queue import NewItem, Queue
+from membox_queue.cli.app import app
+from typer.main import get_command
 
 UGLY = "[bold]not markup[/bold] :smile: \x1b[31mred\x1b[0m\x07 \u202eback\nsecond line"
 
@@ -89,7 +92,7 @@ def test_list_by_page_status_project_and_group(call, filled):
     assert [item["id"] for item in json.loads(call("list", "--project", "p", "--json").out)] == [2]
     assert [item["id"] for item in json.loads(call("list", "--group", "g", "--json").out)] == [2]
     assert "more: --after 5" in call("list", "--limit", 2).err
-    assert call("list", "--queue", "other") == (0, "", "no items\n")
+    assert call("list", "--status", "cancelled") == (0, "", "no items\n")
     wrong = call("list", "--status", "finished")
     assert wrong.code == 1
     assert "status must be one of pending, processing" in wrong.err
@@ -113,6 +116,8 @@ def test_show_tells_all_about_an_item(call, queue, filled):
 def test_show_of_an_item_that_is_not_there(call, path, queue):
     queue.enqueue("x")
     assert call("show", 9) == (1, "", "membox-queue: the queue ingest has no item 9\n")
+    with Queue(path, "emails") as emails:
+        emails.enqueue("y")
     assert call("show", 1, "--queue", "emails").err.endswith("other queues of the file: ingest\n")
     wrong = call("show", "one")
     assert wrong.code == 2
@@ -215,8 +220,8 @@ def test_the_package_does_not_load_what_only_the_command_needs():
 
 def test_help_names_every_command_the_exit_codes_and_the_version(run, call):
     told = run("--help").out
-    for command in READING:
-        assert f"  {command[0]} " in told
+    for command in get_command(app).commands:
+        assert re.search(rf"\b{command}\b", told), command
     assert "Exit codes: 0 done, 1 not possible" in " ".join(told.split())
     assert call("--version").out.startswith("membox-queue 0.")
     wrong = call("frobnicate")

@@ -17,6 +17,7 @@ from membox_queue import (
     Retry,
     RetryLater,
 )
+from programs import PROGRAMS
 
 
 def raising(error):
@@ -101,6 +102,14 @@ def test_retry_later_puts_the_item_off_and_counts(queue, clock):
     item = queue.get(1)
     assert (item.retries, item.run_at) == (1, clock.now + timedelta(seconds=30))
     assert "30" in item.error
+
+
+def test_an_item_that_asks_to_come_again_outlives_its_worker_at_any_moment(queue, address, start):
+    id = queue.enqueue("the mailbox", key="poll")
+    start(PROGRAMS / "poll_and_die.py", address).wait()
+    assert queue.counts()["done"] == 0
+    item = queue.claim()
+    assert (item.id, item.key, item.attempt) == (id, "poll", 4)
 
 
 def test_retry_later_cannot_go_on_for_ever(queue, clock):

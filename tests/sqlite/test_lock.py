@@ -7,7 +7,7 @@ def test_it_is_renewed_for_as_long_as_the_block_runs(queue, path, clock, until):
     own = sqlite3.connect(path)
 
     def heartbeat():
-        return own.execute("SELECT value FROM meta WHERE key = 'lock:nightly'").fetchone()
+        return own.execute("SELECT value FROM membox_queue_meta WHERE key = 'lock:nightly'").fetchone()
 
     with queue.lock("nightly", ttl=0.3) as lock:
         for _ in range(3):

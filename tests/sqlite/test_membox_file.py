@@ -274,7 +274,7 @@ def test_beside_an_application_meta_of_another_shape_the_lease_goes_into_our_own
 
 
 def test_a_meta_without_a_unique_key_holds_one_lease(path, sql):
-    make(path, "CREATE TABLE meta (key TEXT, value TEXT)")
+    make(path, MEMBOX.replace("key TEXT PRIMARY KEY, value TEXT NOT NULL", "key TEXT, value TEXT"))
     with Queue(path) as queue:
         queue.acquire_worker_lease()
         assert queue.refresh_worker_lease()

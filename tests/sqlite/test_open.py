@@ -12,11 +12,10 @@ priority run_at attempt claim_token lease_until worker max_retries group_key ded
 """
 
 
-def test_a_new_file_gets_the_public_columns_and_the_lease_table(path, sql):
+def test_a_new_file_gets_the_public_columns(path, sql):
     Queue(path).close()
     columns = {name for (name,) in sql(path, "SELECT name FROM pragma_table_info('ingest_queue')")}
     assert columns >= set(COLUMNS.split())
-    assert sql(path, "SELECT name FROM pragma_table_info('meta')") == [["key"], ["value"]]
 
 
 def test_a_new_file_is_in_wal_mode_and_its_user_version_is_left_to_the_application(path, sql):

@@ -210,7 +210,7 @@ def test_a_connection_to_another_file_is_refused(queue, tmp_path):
         queue.enqueue("x", connection=other)
     other.close()
     private = sqlite3.connect(":memory:")
-    with Queue(":memory:") as memory, closing(private), pytest.raises(ValueError, match="lives in"):
+    with Queue(":memory:") as memory, closing(private), pytest.raises(ValueError, match="a queue in memory"):
         memory.enqueue("x", connection=private)
 
 
@@ -243,3 +243,8 @@ def test_a_path_that_is_no_valid_text_can_be_used(tmp_path):
 def test_a_connection_to_another_file_is_still_refused_by_its_path(queue, tmp_path):
     with closing(sqlite3.connect(tmp_path / "other.db")) as other, pytest.raises(ValueError, match=r"other\.db"):
         queue.enqueue("x", connection=other)
+
+
+def test_a_queue_in_memory_says_that_no_connection_can_write_to_it(own):
+    with Queue(":memory:") as queue, pytest.raises(ValueError, match=r"a queue in memory.*use a file"):
+        queue.enqueue("x", connection=own)

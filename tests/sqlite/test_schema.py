@@ -1,5 +1,6 @@
 """A schema that another program has damaged: told while the queue is open, made whole by opening the file."""
 
+import random
 import sqlite3
 
 import pytest
@@ -96,6 +97,24 @@ def test_a_file_whose_tables_were_dropped_opens_again_complete(full):
         assert queue.items() == []
         assert queue.history(1) == []
         goes_on_working(queue)
+
+
+def test_the_version_and_the_index_of_keys_may_be_dropped_together(full):
+    run(full, "DROP TABLE membox_queue_meta", "DROP INDEX ingest_queue_key")
+    with Queue(full) as queue:
+        goes_on_working(queue)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_part_of_the_schema_may_be_dropped(full, seed):
+    whole = schema(full)
+    chance = random.Random(seed)
+    objects = ours(full)
+    for kind, name in chance.sample(objects, chance.randint(2, len(objects))):
+        run(full, f"DROP {kind} IF EXISTS {name}")
+    with Queue(full) as queue:
+        goes_on_working(queue)
+    assert schema(full) == whole
 
 
 def test_the_items_alone_may_be_dropped(full):

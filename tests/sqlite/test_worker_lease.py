@@ -1,8 +1,9 @@
-"""The stored worker lease, as membox reads and writes it."""
+"""The stored worker lease, as membox reads and writes it: in its `meta` if it made the file, else in our own table."""
 
 import json
 import os
 import socket
+import sqlite3
 from datetime import datetime, timedelta
 
 import pytest
@@ -10,7 +11,19 @@ from membox_queue import Queue
 from membox_queue.loops.loop import Loop
 from membox_queue.loops.plan import Plan
 
+from sqlite.membox_store import TABLES
+
 KEY = "worker_lease"
+
+
+@pytest.fixture(params=["meta", "membox_queue_meta"], autouse=True)
+def table(request, path):
+    """The table that has the lease: membox's in a file that it made, else ours."""
+    if request.param == "meta":
+        connection = sqlite3.connect(path)
+        connection.executescript(TABLES)
+        connection.close()
+    return request.param
 
 
 @pytest.fixture
@@ -20,13 +33,13 @@ def other(path):
 
 
 @pytest.fixture
-def stored(path, sql):
+def stored(path, sql, table):
     """Read the stored lease, or put one there as another program would."""
 
     def stored(value=None):
         if value is not None:
-            sql(path, "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", KEY, value)
-        rows = sql(path, "SELECT value FROM meta WHERE key = ?", KEY)
+            sql(path, f"INSERT OR REPLACE INTO {table} (key, value) VALUES (?, ?)", KEY, value)
+        rows = sql(path, f"SELECT value FROM {table} WHERE key = ?", KEY)
         return rows[0][0] if rows else None
 
     return stored
@@ -91,11 +104,12 @@ def test_a_drain_keeps_the_lease_alive_while_it_runs(queue, other, stored, clock
     assert other.acquire_worker_lease()
 
 
-def test_every_queue_name_has_a_record_of_its_own(queue, path, sql):
+def test_every_queue_name_has_a_record_of_its_own(queue, path, sql, table):
     with Queue(path, "mail") as mail:
         assert queue.acquire_worker_lease()
         assert mail.acquire_worker_lease()
-        assert sql(path, "SELECT key FROM meta ORDER BY key") == [["worker_lease"], ["worker_lease:mail"]]
+        held = sql(path, f"SELECT key FROM {table} WHERE json_valid(value) AND key GLOB 'worker_lease*' ORDER BY key")
+        assert held == [["worker_lease"], ["worker_lease:mail"]]
 
 
 def test_releasing_removes_the_record(queue, stored):

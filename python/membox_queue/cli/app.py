@@ -3,19 +3,49 @@
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
-from membox_queue.cli import file, ingest, listing, process, repair, schedule, settings, status
+from membox_queue.cli import file, group, ingest, listing, process, repair, schedule, settings, status
 from membox_queue.cli.usage import errors_in_one_line
 
+HELP = """\
+A durable work queue inside an SQLite file.
 
-class Commands(TyperGroup):
+  Put in   ingest              enqueue documents
+  Work     process             handle what is due, then exit; --watch stays
+  See      status, top         counts, workers, failures: once, or live
+           list, show          items, or one in full
+           failures            what failed, and why
+  Repair   retry, replay       return failed items to pending; enqueue copies
+           cancel, run-now     end items; end their delay
+           delete, purge       remove items by id; remove all of one status
+           prune               remove what ended long ago
+           pause, resume       stop all claims; allow them again
+  Set up   schedule            enqueue an item repeatedly
+           configure           settings that hold for all processes
+  File     backup, compact     copy the file; free its unused space
+           doctor, remove      find what is wrong; take the queue out
+           demo                see it survive a kill, in eight seconds
+
+Options: --db FILE (else MEMBOX_QUEUE_DB, else memory.db), --queue NAME (else
+ingest), --json, --version, --help; COMMAND --help shows those of a command.
+Exit codes: 0 done, 1 not possible or not healthy, 2 wrong usage, 3 items
+failed, 130 interrupted.
+"""
+"""All commands by what they are for, in 24 lines of 80 columns."""
+
+
+class Commands(group.Group):
     """All commands; none of them shows a traceback for a wrong input."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was given."""
         with errors_in_one_line():
             return super().invoke(ctx)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the overview; a line for each command would not fit a terminal."""
+        formatter.write(f"Usage: {ctx.command_path} [OPTIONS] COMMAND [ARGS]...\n{HELP}")
 
 
 class Unparsed(TyperCommand):
@@ -34,8 +64,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
-    epilog="""Options follow the command; --db and --queue choose the queue (MEMBOX_QUEUE_DB sets the default file).
-    Exit codes: 0 done, 1 not possible or not healthy, 2 wrong usage, 3 items failed, 130 interrupted.""",
 )
 
 
@@ -53,6 +81,9 @@ def main(
     _version: Annotated[
         bool, typer.Option("--version", callback=version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    db: group.Db = None,
+    queue: group.Name = None,
+    as_json: group.AsJson = False,
 ) -> None:
     """A durable work queue inside an SQLite file."""
 
@@ -84,5 +115,6 @@ app.add_typer(schedule.app, name="schedule")
 app.command()(settings.configure)
 app.command()(file.compact)
 app.command()(file.backup)
+app.command()(file.remove)
 app.command()(file.doctor)
 app.command()(file.demo)

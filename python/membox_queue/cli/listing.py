@@ -8,7 +8,7 @@ import typer
 
 from membox_queue import Attempt, Item
 from membox_queue.cli import overview, screen
-from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, known
 from membox_queue.cli.options import AsJson, Db, Name
 from membox_queue.cli.usage import UsageError
 from membox_queue.queue import Queue
@@ -33,7 +33,7 @@ def list_items(
     as_json: AsJson = False,
 ) -> None:
     """List items, newest first."""
-    with existing(db, queue) as opened:
+    with known(db, queue) as opened:
         page: dict[str, Any] = {"status": status, "project": project, "group": group, "after": after}
         found = opened.items(**page, limit=limit, newest_first=not oldest)
     items = [wire.brief(item) for item in found]
@@ -58,7 +58,7 @@ def about(item: dict[str, Any]) -> list[str]:
 
 def failures(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, limit: Limit = 20, as_json: AsJson = False) -> None:
     """List the latest failed items with their errors, newest first."""
-    with existing(db, queue) as opened:
+    with known(db, queue) as opened:
         items = [wire.brief(item) for item in opened.failures(limit=limit)]
     if as_json:
         screen.write_json(items)
@@ -76,7 +76,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one item: its fields, history and content."""
-    with existing(db, queue) as opened:
+    with known(db, queue) as opened:
         item = found(opened, id)
         history = opened.history(id)
     if as_json:

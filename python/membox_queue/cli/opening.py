@@ -30,6 +30,19 @@ def existing(db: Path, name: str, **options: Any) -> Queue:
     return Queue(db, name, **options)
 
 
+def known(db: Path, name: str, **options: Any) -> Queue:
+    """Open a queue that has been used. Raise UsageError if the file has no queue of that name.
+
+    The default queue is always known. Another one is known by its items, its schedules, a pause or a worker.
+    """
+    queue = existing(db, name, **options)
+    names = list(queue.queues())
+    if name == DEFAULT_NAME or name in names or queue.schedules() or queue.paused or queue.worker_is_alive():
+        return queue
+    queue.close()
+    raise UsageError(f"there is no queue {name!r} in {db}; it has: {', '.join(names) or 'no items in any queue'}")
+
+
 def find_handlers_here() -> None:
     """Let modules of the working directory be imported, as `python -m` does."""
     if os.getcwd() not in sys.path and "" not in sys.path:

@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from membox_queue.cli import screen
 from membox_queue.cli.ingest import named
-from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
-from membox_queue.cli.options import Db, Name, Yes, confirm, time_span
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing, known
+from membox_queue.cli.options import AsJson, Db, Name, Yes, confirm, time_span
 from membox_queue.cli.usage import UsageError
 from membox_queue.queue import Queue
 from membox_queue.terminal_text import duration, number
@@ -20,56 +21,51 @@ def retry(
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
     everything: Annotated[bool, typer.Option("--all", help="Every failed item.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Return failed or cancelled items to pending, at their original position, with the retry count reset."""
     if bool(ids) == everything:
         raise UsageError("name the items, or give --all for every failed one")
-    with existing(db, queue) as opened:
+    with known(db, queue) as opened:
         if ids:
-            each(
-                opened,
-                ids,
-                opened.retry,
-                "returned to pending",
-                "is neither failed nor cancelled, or its key is in use again",
-            )
+            otherwise = "is neither failed nor cancelled, or its key is in use again"
+            each(opened, ids, opened.retry, "returned to pending", otherwise, as_json)
             return
         returned, kept = opened.retry_all(), opened.counts()["failed"]
     left = f"; {kept:,} not returned, because their key is in use again" if kept else ""
-    typer.echo(f"{number(returned, 'item')} returned to pending{left}")
+    words = f"{number(returned, 'item')} returned to pending{left}"
+    tell(words, {"queue": queue, "count": returned, "unchanged_count": kept}, as_json)
 
 
-def replay(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:
+def replay(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """Enqueue copies of items, whatever their status."""
-    with existing(db, queue) as opened:
-        copies: list[int] = []
-        each(opened, ids, lambda id: keep(copies, opened.replay(id)), "", "does not exist, or its content was dropped")
-        typer.echo(f"enqueued again as {named(copies)}")
+    with known(db, queue) as opened:
+        copies = {id: opened.replay(id) for id in dict.fromkeys(ids)}
+        made = [copy for copy in copies.values() if copy is not None]
+        otherwise = "does not exist, or its content was dropped"
+        words = f"enqueued again as {named(made)}" if made else ""
+        report(opened, ids, [id for id in ids if copies[id]], words, otherwise, as_json, copies=made)
 
 
-def keep(copies: list[int], copy: int | None) -> bool:
-    """Add a copy to the list. Return whether there is one."""
-    copies += [] if copy is None else [copy]
-    return copy is not None
-
-
-def run_now(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:
+def run_now(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """Make delayed items due now, including those that wait for a retry."""
-    with existing(db, queue) as opened:
-        each(opened, ids, opened.run_now, "due now", "does not wait for a time")
+    with known(db, queue) as opened:
+        each(opened, ids, opened.run_now, "due now", "does not wait for a time", as_json)
 
 
-def cancel(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:
+def cancel(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """Cancel unfinished items; a running handler can check item.cancelled."""
-    with existing(db, queue) as opened:
-        each(opened, ids, opened.cancel, "cancelled", "is finished, already cancelled, or does not exist")
+    with known(db, queue) as opened:
+        each(opened, ids, opened.cancel, "cancelled", "is finished, already cancelled, or does not exist", as_json)
 
 
-def delete(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, yes: Yes = False) -> None:
+def delete(
+    ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, yes: Yes = False, as_json: AsJson = False
+) -> None:
     """Remove items, whatever their status."""
-    with existing(db, queue) as opened:
+    with known(db, queue) as opened:
         confirm(f"Remove {named(ids)}?", yes)
-        each(opened, ids, opened.delete, "removed", "does not exist")
+        each(opened, ids, opened.delete, "removed", "does not exist", as_json)
 
 
 def purge(
@@ -77,15 +73,18 @@ def purge(
     queue: Name = DEFAULT_NAME,
     status: Annotated[str, typer.Option(help="pending, processing, done, failed or cancelled.")] = "failed",
     yes: Yes = False,
+    as_json: AsJson = False,
 ) -> None:
     """Remove all items of one status."""
-    with existing(db, queue) as opened:
+    with known(db, queue) as opened:
         counts = opened.counts()
         if status not in counts:
             raise UsageError(f"there is no status {status!r}; it is one of {', '.join(counts)}")
         if counts[status]:
             confirm(f"Remove {number(counts[status], f'{status} item')} from {opened.name}?", yes)
-        typer.echo(f"{number(opened.purge(status), f'{status} item')} removed")  # type: ignore[arg-type]
+        removed = opened.purge(status)  # type: ignore[arg-type]
+    words = f"{number(removed, f'{status} item')} removed"
+    tell(words, {"queue": queue, "status": status, "count": removed}, as_json)
 
 
 def prune(
@@ -96,34 +95,56 @@ def prune(
     queue: Name = DEFAULT_NAME,
     status: Annotated[str, typer.Option(help="done, failed or cancelled.")] = "done",
     yes: Yes = False,
+    as_json: AsJson = False,
 ) -> None:
     """Remove items that ended longer ago than TIME."""
     if status not in ("done", "failed", "cancelled"):
         raise UsageError(f"prune removes what has ended: done, failed or cancelled, not {status!r}")
-    with existing(db, queue) as opened:
+    with known(db, queue) as opened:
         confirm(f"Remove {status} items of {opened.name} that ended more than {duration(older_than)} ago?", yes)
         removed = opened.prune(older_than, status=status)  # type: ignore[arg-type]
-    typer.echo(f"{number(removed, f'{status} item')} removed")
+    words = f"{number(removed, f'{status} item')} removed"
+    tell(words, {"queue": queue, "status": status, "count": removed}, as_json)
 
 
-def pause(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:
+def pause(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """Stop all claims from the queue, in every process, until resume."""
+    # A queue may be paused before its first item comes.
     with existing(db, queue) as opened:
-        typer.echo(f"{opened.name} is paused" if opened.pause() else f"{opened.name} was paused already")
+        changed = opened.pause()
+    words = f"{queue} is paused" if changed else f"{queue} was paused already"
+    tell(words, {"queue": queue, "paused": True, "changed": changed}, as_json)
 
 
-def resume(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:
+def resume(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """End a pause."""
-    with existing(db, queue) as opened:
-        typer.echo(f"{opened.name} is resumed" if opened.resume() else f"{opened.name} was not paused")
+    with known(db, queue) as opened:
+        changed = opened.resume()
+    words = f"{queue} is resumed" if changed else f"{queue} was not paused"
+    tell(words, {"queue": queue, "paused": False, "changed": changed}, as_json)
 
 
-def each(queue: Queue, ids: list[int], verb: Callable[[int], Any], done: str, otherwise: str) -> None:
-    """Apply a verb to each item. Raise UsageError that names the items it did not apply to."""
+def tell(words: str, facts: dict[str, Any], as_json: bool) -> None:
+    """Print what was done, in words or as JSON."""
+    if as_json:
+        screen.write_json(facts)
+    elif words:
+        typer.echo(words)
+
+
+def each(queue: Queue, ids: list[int], verb: Callable[[int], Any], done: str, otherwise: str, as_json: bool) -> None:
+    """Apply a verb to each item, and report which ones it changed."""
     changed = [id for id in ids if verb(id)]
-    if changed and done:
-        typer.echo(f"{named(changed)} {done}")
+    report(queue, ids, changed, f"{named(changed)} {done}" if changed else "", otherwise, as_json)
+
+
+def report(
+    queue: Queue, ids: list[int], changed: list[int], words: str, otherwise: str, as_json: bool, **more: Any
+) -> None:
+    """Print which items were changed. Raise UsageError that names the others."""
     left = [id for id in ids if id not in changed]
+    facts = {"queue": queue.name, "count": len(changed), "ids": changed, "unchanged": left, **more}
+    tell(words, facts, as_json)
     if left:
         named_items = ", ".join(f"item {id}" for id in left)
         raise UsageError(f"{named_items} of {queue.name} {otherwise}; see: membox-queue list")

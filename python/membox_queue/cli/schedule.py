@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from membox_queue.cli import group as groups
 from membox_queue.cli import overview, screen
 from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
 from membox_queue.cli.options import AsJson, Db, Name, time_span
@@ -14,6 +15,8 @@ from membox_queue.terminal_text import duration
 from membox_queue.wire import item as wire
 
 app = typer.Typer(
+    cls=groups.Group,
+    callback=groups.take_options,
     no_args_is_help=True,
     rich_markup_mode=None,
     help="List, add and remove schedules, which enqueue an item repeatedly.",
@@ -58,6 +61,7 @@ def add(
     group: Annotated[str | None, typer.Option(help="The group of the items.")] = None,
     key: Annotated[str | None, typer.Option(help="Skip a tick while the last item is unfinished.")] = None,
     kind: Annotated[str, typer.Option("--as", metavar="text|json", help="How to read the content.")] = "text",
+    as_json: AsJson = False,
 ) -> None:
     """Enqueue an item repeatedly; a schedule of that name is replaced."""
     if (cron is None) == (every is None):
@@ -70,14 +74,20 @@ def add(
         raise UsageError(f"the content is not JSON ({error})") from error
     with Queue(db, queue) as opened:
         made = opened.schedule(name, given, cron=cron, every=every, tz=tz, priority=priority, group=group, key=key)
-    typer.echo(f"{made.name}: next at {made.next_at:%Y-%m-%d %H:%M:%S} UTC")
+    if as_json:
+        screen.write_json(wire.schedule_fields(made))
+    else:
+        typer.echo(f"{made.name}: next at {made.next_at:%Y-%m-%d %H:%M:%S} UTC")
 
 
 @app.command()
-def remove(name: Called, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME) -> None:
+def remove(name: Called, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """Remove a schedule."""
     with existing(db, queue) as opened:
         if not opened.unschedule(name):
             known = ", ".join(schedule.name for schedule in opened.schedules()) or "none"
             raise UsageError(f"{opened.name} has no schedule {name!r}; it has: {known}")
-    typer.echo(f"{name} removed")
+    if as_json:
+        screen.write_json({"queue": queue, "name": name, "removed": True})
+    else:
+        typer.echo(f"{name} removed")

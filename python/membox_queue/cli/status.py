@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from membox_queue.cli import keys, overview, screen
-from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, existing
+from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, known
 from membox_queue.cli.options import AsJson, Db, Name, time_span
 from membox_queue.queue import Queue
 from membox_queue.wire import overview as wire_overview
@@ -15,7 +15,7 @@ from membox_queue.wire import overview as wire_overview
 
 def status(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """Show counts, ages, the worker, items in progress, and the latest failures."""
-    with existing(db, queue) as opened:
+    with known(db, queue) as opened:
         seen = wire_overview.look(opened)
     if as_json:
         screen.write_json(seen)
@@ -28,10 +28,13 @@ def top(
     queue: Name = DEFAULT_NAME,
     every: Annotated[float, typer.Option(parser=time_span, metavar="TIME", help="Refresh interval.")] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Print once and exit.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Show the status of the queue live; press q to quit. In a pipe it is printed once."""
-    with existing(db, queue) as opened:
-        if once or not screen.console().is_terminal:
+    """Show the status of the queue live; press q to quit. In a pipe, and with --json, it is printed once."""
+    with known(db, queue) as opened:
+        if as_json:
+            screen.write_json(wire_overview.look(opened))
+        elif once or not screen.console().is_terminal:
             screen.show(*overview.lines(wire_overview.look(opened)))
         else:
             watch(opened, max(0.1, every))

@@ -52,8 +52,13 @@ def runner_for(connection: Any) -> Runner:
 
 def check_same_file(execute: Runner, path: Path | None) -> None:
     """Raise ValueError if the connection is open on another file."""
+    if path is None:
+        raise ValueError(
+            "a queue in memory belongs to its own object, and no other connection can write to it; use a file for "
+            "enqueue(connection=…)"
+        )
     # As bytes: a path need not be valid text.
     row = execute("SELECT CAST(file AS BLOB) FROM pragma_database_list WHERE name = 'main'", []).fetchone()
     file = os.fsdecode(bytes(row[0] or b"")) if row else ""
-    if path is None or not file or os.path.realpath(file) != os.fspath(path):
+    if not file or os.path.realpath(file) != os.fspath(path):
         raise ValueError(f"the connection is open on {file or 'memory'!r}, the queue lives in {str(path)!r}")

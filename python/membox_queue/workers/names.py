@@ -27,6 +27,12 @@ def check_handler(handler: str) -> None:
     module, _, name = handler.partition(":") if isinstance(handler, str) else ("", "", "")
     if callable(handler) and hasattr(handler, "__qualname__"):
         its_name = f"{handler.__module__}:{handler.__qualname__}"
+        if "<" in its_name or handler.__module__ == "__main__":
+            kind = "a lambda" if "<lambda>" in its_name else repr(handler.__qualname__)
+            raise ValueError(
+                f"a worker is another process and imports its handler, which it cannot do with {kind}; define a "
+                "function at the top of a module, and give 'package.module:function'"
+            )
         raise ValueError(f"a worker is another process and finds its handler by its name: give {its_name!r}")
     if not module or not name:
         raise ValueError(f"a worker's handler is named 'package.module:function', not {handler!r}")

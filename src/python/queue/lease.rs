@@ -48,6 +48,10 @@ impl Queue {
         Ok(py.native(|| self.core.withdraw_worker(announcement))?)
     }
 
+    fn _share_leases_with_membox(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(py.native(|| self.core.share_leases_with_membox())?)
+    }
+
     #[pyo3(signature = (ttl, /))]
     fn _take_over_worker_lease(&self, py: Python<'_>, ttl: f64) -> PyResult<bool> {
         let ttl_ms = millis("ttl", ttl)?;

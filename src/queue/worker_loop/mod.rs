@@ -112,6 +112,8 @@ impl WorkerLoop {
                 return Ok(None);
             }
         }
+        // Shows other processes at once, before the first claim, that this one works on the database.
+        first.session()?.store.liveness();
         let slots = (0..plan.slots).map(|_| Slot::default()).collect();
         let state = Mutex::new(State { slots, ..State::default() });
         let worker_loop = Self {

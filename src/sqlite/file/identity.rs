@@ -8,17 +8,17 @@ use crate::error::{Error, Result};
 
 /// Device and inode of the file that a path led to when it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity(pub(super) u64, pub(super) u64);
+pub struct Identity(pub u64, pub u64);
 
 impl Identity {
     #[cfg(unix)]
-    pub(super) fn of(path: &Path) -> Option<Self> {
+    pub fn of(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         std::fs::metadata(path).ok().map(|file| Self(file.dev(), file.ino()))
     }
 
     #[cfg(not(unix))]
-    pub(super) fn of(path: &Path) -> Option<Self> {
+    pub fn of(path: &Path) -> Option<Self> {
         std::fs::metadata(path).ok().map(|_| Self(0, 0))
     }
 }

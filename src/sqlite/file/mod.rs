@@ -22,7 +22,13 @@ mod writer;
 pub use registry::OpenDatabasesGuard;
 #[cfg(feature = "python")]
 pub use registry::ring_all;
-pub use {open::has_queue, place::Place, readers::Lent};
+pub use {
+    identity::Identity,
+    open::{PATIENCE, connect_existing, has_queue},
+    place::Place,
+    readers::Lent,
+    registry::is_open,
+};
 
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
@@ -31,7 +37,6 @@ use std::sync::atomic::AtomicBool;
 
 use self::checkpointer::Checkpointer;
 use self::group_commit::GroupCommit;
-use self::identity::Identity;
 use self::readers::Readers;
 use self::writer::Writer;
 use super::locks::SignOfLife;

@@ -25,6 +25,8 @@ use crate::wake::Bell;
 
 /// Prepared statements cached by each connection.
 const KEPT_STATEMENTS: usize = 64;
+/// How long a call that is not about an open queue waits for other writers.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 /// After a checkpoint the WAL file keeps at most this size.
 pub(super) const WAL_BYTES_KEPT: i64 = 16 * 1024 * 1024;
 
@@ -101,10 +103,14 @@ pub(super) enum OpenMode {
 /// Returns whether an existing file has a queue in it, ours or membox's. Writes nothing.
 pub fn has_queue(path: &Path) -> Result<bool> {
     let place = Place::resolve(path)?;
-    let found = connect(&place, OpenMode::ExistingOnly, &Patience::new(Duration::from_secs(30)));
-    let found = found.and_then(|connection| migrate::has_queue(&connection));
+    let found = connect_existing(&place).and_then(|connection| migrate::has_queue(&connection));
     locks::sweep();
     found.map_err(|error| error.about(path))
+}
+
+/// Opens a connection to an existing file, for a single call that is not about an open queue.
+pub fn connect_existing(place: &Place) -> Result<Connection> {
+    connect(place, OpenMode::ExistingOnly, &Patience::new(PATIENCE))
 }
 
 /// Opens a connection. Every connection of this crate is opened here, except the target of a backup.

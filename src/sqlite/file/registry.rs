@@ -63,6 +63,11 @@ impl Database {
     }
 }
 
+/// Returns whether this process has the file of a path open as a queue.
+pub fn is_open(path: &Path) -> bool {
+    find(path).is_some()
+}
+
 /// Returns this process's open database of a path, if the path still leads to the same file.
 fn find(path: &Path) -> Option<Arc<Database>> {
     let known = OPEN.lock().get(path)?.upgrade();

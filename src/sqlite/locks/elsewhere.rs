@@ -106,6 +106,10 @@ impl SignOfLife {
         true
     }
 
+    pub fn is_any_seen(_device: u64, _inode: u64) -> bool {
+        false
+    }
+
     pub fn show_wait_to_renew(&self, _waits: bool) {}
 
     pub fn waits_to_renew(_device: u64, _inode: u64, _number: i64) -> bool {

@@ -72,6 +72,17 @@ impl SignOfLife {
     }
 }
 
+impl SignOfLife {
+    /// Returns whether any process shows on this file that it lives.
+    pub fn is_any_seen(device: u64, inode: u64) -> bool {
+        let registry = registry();
+        let Some(file) = registry.files.get(&Inode { device, number: inode }) else { return false };
+        let is_seen_elsewhere =
+            || matches!(conflicting_lock(file.lock_fd(), SIGN_OF_LIFE, WAIT_TO_RENEW - SIGN_OF_LIFE), Ok(Some(_)));
+        !file.signs.is_empty() || (file.has_ofd && !LOCKS.is_off() && is_seen_elsewhere())
+    }
+}
+
 impl Drop for SignOfLife {
     fn drop(&mut self) {
         // A forked child has neither the lock nor the descriptor.

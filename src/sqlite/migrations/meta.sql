@@ -1,2 +1,2 @@
--- Membox's table, in which the worker lease lives; an application may have one of its own.
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+-- Membox's table, in which its programs look for the worker lease. Only the drop-in for membox creates it.
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);

@@ -1,0 +1,36 @@
+"""Takes the queue out of a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from membox_queue import _native
+
+if TYPE_CHECKING:
+    import os
+
+
+class Removal(TypedDict):
+    """What `remove` took out of a file: `objects` are the schema objects, such as `table ingest_queue`."""
+
+    items: int
+    unfinished: int
+    objects: list[str]
+
+
+def remove(path: str | os.PathLike[str], *, discard: bool = False, dry_run: bool = False) -> Removal:
+    """Remove the queue from a file: all its queues, items, tables, indexes, views and triggers.
+
+    Other tables are not touched. In a file that membox made, its table `ingest_queue` and its rows stay.
+
+    - `discard`: also remove unfinished items. By default they are a reason to refuse.
+    - `dry_run`: change nothing, and return what would be removed.
+
+    Returns a dict: how many `items` were removed, how many of them were `unfinished`, and the schema `objects`.
+
+    Raises QueueBusyError while this process has the queue open, or a worker of any process lives; ValueError if there
+    are unfinished items, or no queue; StorageError if a foreign key, trigger or view of the application uses a table of
+    the queue. Then nothing is removed.
+    """
+    items, unfinished, objects = _native.remove(path, discard, dry_run)
+    return {"items": items, "unfinished": unfinished, "objects": objects}
