@@ -158,8 +158,7 @@ class Retry:
 class Rate:
     """How many items may be claimed in a period: never more than `count` in any `per` seconds.
 
-    It is counted in the file, over all processes; every claim of an object that has the rate counts, also one that is
-    given back. `configure` gives it to all.
+    It is counted in the file, over all processes. Every claim counts, including one that is released.
     """
 
     def __new__(cls, count: int, per: _Seconds = 60.0) -> Self: ...
@@ -472,19 +471,23 @@ class Queue(Generic[_T]):
         then. `busy_timeout` is how long a call waits for other writers. `worker` names the worker for people to read;
         by default host and process.
 
-        The other arguments are settings. One that is left out has the value that `configure` stored in the file, else
-        its default. One that differs from the stored value raises `SettingsConflictError`.
+        `lease` (60 s) is how long a claim lasts without being renewed. `lease`, `durability`, `busy_timeout` and
+        `worker` are this object's own.
 
-        - `lease` (60 s): how long a claim lasts without being renewed.
+        The other arguments are settings of the queue. The first who gives one stores it in the file, and it holds for
+        every process. One that is left out, or None, has the stored value, else its default. One that differs from the
+        stored value raises `SettingsConflictError`; `configure` changes or removes it.
+
         - `max_retries` (3): the retry limit of items without their own: that failure or lost lease is final.
         - `retry`: a policy of automatic retries; without one, failed items wait for `retry_failed`.
         - `max_bytes` (64 MiB): the limit of content and results, each.
         - `max_pending`: how many items may be pending.
         - `rate`, `group_rate`: how many items of the queue, or of each group, may be claimed in a period.
-        - `group_limit` (1): how many items of one group may run at once. Giving it stores it in the file.
+        - `group_limit` (1): how many items of one group may run at once.
         - `keep_for`, `keep_last`: how long, and how many, done items are kept; each limit holds by itself.
           `keep_failed_for`: how long failed and cancelled ones are kept. By default all are kept for ever. Items are
-          removed in small batches along with claims and finishes, never while their key is reserved.
+          removed in small batches along with claims and finishes, never while their key is reserved. With
+          `keep_last=0` that is as soon as they are done.
         - `keep_content` (True): False drops the content of an item when it is done; it reads as None from then on.
 
         Raises `NotADatabaseError`, `CorruptDatabaseError`, `ReadOnlyError` or `SchemaVersionError` without touching
@@ -502,16 +505,19 @@ class Queue(Generic[_T]):
     def name(self) -> str: ...
     @property
     def options(self) -> dict[str, Any]:
-        """What holds for this object, by the names of the arguments: as given, else as stored, else the default."""
+        """The options in effect for this object, by the names of the arguments; settings as they are stored."""
     @property
     def _given(self) -> dict[str, Any]:
-        """What it was opened with, less what was configured since."""
+        """The options it was opened with."""
+    @property
+    def _reopen_options(self) -> dict[str, Any]:
+        """The options that open the same queue again; the file has its settings."""
     def configure(self, **settings: Unpack[QueueSettings]) -> None:
-        """Store settings in the file, for all processes and for later; None forgets one.
+        """Store settings in the file, for all processes and for later; None removes one, and its default holds.
 
         The names are those of the settings in `Queue(…)`. Queues that are open, in any process, go by them from their
-        next call on, but for what they were opened with themselves; `group_limit` is the file's alone. A claim keeps
-        the lease it was granted.
+        next call on, including those that were opened with another value. A claim keeps the lease it was granted.
+        `lease` is stored for those that are opened without one.
         """
     @property
     def closed(self) -> bool: ...

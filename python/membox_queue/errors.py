@@ -58,7 +58,12 @@ class SchemaVersionError(QueueError):
 
 
 class SettingsConflictError(QueueError):
-    """An argument differs from the setting stored in the file."""
+    """An argument differs from the setting stored in the file: `name`, `given`, `stored`, and the `queue`."""
+
+    name: str
+    queue: str
+    given: object
+    stored: object
 
 
 class StorageError(QueueError):

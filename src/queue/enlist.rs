@@ -103,7 +103,7 @@ impl Enlistment {
             },
             Running::Counts => {
                 let pending = first.map_or(0, |row| integer(row, 0));
-                self.max_pending.map_or(Ok(()), |limit| room::check(limit, pending, pending + 1))?;
+                self.max_pending.map_or(Ok(()), |limit| room::check(&self.queue, limit, pending, pending + 1))?;
                 self.insert()
             }
             Running::Free => self.insert(),

@@ -87,7 +87,7 @@ impl Queue {
     /// Refuses an enqueue that made a full queue longer. One that only found its key did not.
     fn check_room(&self, tx: &Change, before: Option<i64>) -> Result<()> {
         let (Some(limit), Some(before)) = (self.settings().settings.max_pending, before) else { return Ok(()) };
-        room::check(limit, before, tx.counts(self.name())?.pending)
+        room::check(self.name(), limit, before, tx.counts(self.name())?.pending)
     }
 
     /// Refuses items that exceed a size limit another process has set meanwhile.

@@ -112,6 +112,10 @@ class AsyncQueue(Calls[C], Generic[C]):
     def _given(self) -> dict[str, Any]:
         return dict(self._options)
 
+    @property
+    def _reopen_options(self) -> dict[str, Any]:
+        return self._given if self._queue is None else self._queue._reopen_options
+
     async def is_paused(self) -> bool:
         """Return whether the queue is paused, read from the file."""
         return bool(await self._call(getattr, "paused"))
@@ -386,7 +390,7 @@ class AsyncQueue(Calls[C], Generic[C]):
     def __reduce__(self) -> tuple[Callable[[], AsyncQueue[Any]], tuple[()]]:
         if self.path is None:
             raise TypeError("an in-memory queue lives in one process and cannot be pickled; use a file")
-        opened = functools.partial(self.__class__, self.path, self.name, **self._options)
+        opened = functools.partial(self.__class__, self.path, self.name, **self._reopen_options)
         return (opened if self.type is None else functools.partial(opened, type=self.type)), ()
 
     def __repr__(self) -> str:
