@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from types import GenericAlias, TracebackType
-from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, Unpack, final
+from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, Unpack, final, overload
 from zoneinfo import ZoneInfo
 
 from typing_extensions import TypeVar, disjoint_base
@@ -609,8 +609,8 @@ class Queue(Generic[_T]):
         """Tells open files apart, as long as a watcher over this one is kept."""
     @staticmethod
     def _seconds(what: str, value: _Seconds, /) -> float: ...
-    @staticmethod
-    def _id(id: int, /) -> int: ...
+    def _find(self, id: int | None, key: str | None, /) -> int:
+        """The id of the item to wait for. Raises `ValueError` when no item has the key."""
     def claim_many(
         self,
         limit: int,
@@ -632,9 +632,9 @@ class Queue(Generic[_T]):
     ) -> list[Item[_T]]:
         """Claim all pending items of one group, in order, each with its own receipt.
 
-        The group must have no item in progress. It is the group whose first item comes first, or the one that is named.
-        `limit` is the maximum number of items. If one of them is failed, released or lost, those after it are released
-        uncounted.
+        The group must have no item in progress. It is the one that is named; by default whichever comes first, a group
+        or a single item without a group, which is returned as a list of one. `limit` is the maximum number of items. If
+        one of them is failed, released or lost, those after it are released uncounted.
         """
     def mark_done(self, item: Item[Any], result: Any = None) -> bool:
         """Record that a claimed item is done, with a JSON result. False if the claim was lost: nothing changes.
@@ -668,30 +668,64 @@ class Queue(Generic[_T]):
         `max_retries` replaces every item's retry limit for this call; `delay` delays the items. Items that were given
         up stay failed, and so do items whose key is in use again; of several with one key only the latest is retried.
         """
+    @overload
+    def retry(self, id: int, *, key: None = None, status: None = None, delay: _Seconds = 0.0) -> bool: ...
+    @overload
+    def retry(self, id: None = None, *, key: str, status: None = None, delay: _Seconds = 0.0) -> bool: ...
+    @overload
+    def retry(self, id: Iterable[int], *, key: None = None, status: None = None, delay: _Seconds = 0.0) -> int: ...
+    @overload
+    def retry(
+        self, id: None = None, *, key: None = None, status: Literal["failed", "cancelled"], delay: _Seconds = 0.0
+    ) -> int:
+        """Return failed or cancelled items to pending, at their original position, with their retry count reset.
+
+        - `id`: one item, or several ids.
+        - `key`: the newest item with this key.
+        - `status`: all items of this status, including those at their retry limit or given up.
+        - `delay`: seconds until the items are due.
+
+        Of one item, return whether it was returned to pending: False if it is neither failed nor cancelled, or if its
+        key is in use again. Of several, return how many; they are changed in small batches, and of several with one
+        key only the latest is retried.
+        """
     def retry_all(self, *, delay: _Seconds = 0.0) -> int:
-        """Retry every failed item as `retry` does one, including those at their retry limit or given up.
+        """An alias of `retry(status="failed")`."""
+    @overload
+    def replay(self, id: int, *, key: None = None, status: None = None, delay: _Seconds = 0.0) -> int | None: ...
+    @overload
+    def replay(self, id: None = None, *, key: str, status: None = None, delay: _Seconds = 0.0) -> int | None: ...
+    @overload
+    def replay(self, id: Iterable[int], *, key: None = None, status: None = None, delay: _Seconds = 0.0) -> int: ...
+    @overload
+    def replay(
+        self,
+        id: None = None,
+        *,
+        key: None = None,
+        status: Literal["done", "failed", "cancelled"],
+        delay: _Seconds = 0.0,
+    ) -> int:
+        """Enqueue copies of items, whatever their status, without their keys.
 
-        Works in small batches, and returns how many. `delay` delays the items. Items whose key is in use again stay
-        failed; of several with one key only the latest is retried.
+        The arguments are those of `retry`. Of one item, return the id of the copy: None if there is no such item, or
+        its content was dropped. Of several, return how many were copied; they are copied in small batches.
         """
-    def retry(self, id: int) -> bool:
-        """Return one failed or cancelled item to pending, at its original position, with its retry count reset.
-
-        False if it is neither, or if its key is in use again.
-        """
-    def replay(self, id: int) -> int | None:
-        """Enqueue a copy of any item, without its key, and return the new id.
-
-        None if there is no such item, or its content was dropped.
-        """
-    def run_now(self, id: int) -> bool:
+    def run_now(self, id: int | None = None, *, key: str | None = None) -> bool:
         """Make a delayed item due now. False if it does not wait for a time."""
-    def run_later(self, id: int, delay: _Seconds | None = None, *, run_at: datetime | None = None) -> bool:
+    def run_later(
+        self,
+        id: int | None = None,
+        delay: _Seconds | None = None,
+        *,
+        key: str | None = None,
+        run_at: datetime | None = None,
+    ) -> bool:
         """Reschedule a pending item. False if there is no such pending item.
 
         The past means now. The item keeps its place in the order.
         """
-    def cancel(self, id: int) -> bool:
+    def cancel(self, id: int | None = None, *, key: str | None = None) -> bool:
         """Cancel an unfinished item. False if it is finished or already cancelled.
 
         An item in progress becomes `cancelled` when its worker reports, whatever the result, or when its lease ends.
@@ -777,8 +811,8 @@ class Queue(Generic[_T]):
         """All schedules of this queue, by name."""
     def unschedule(self, name: str) -> bool:
         """Remove a schedule. False if there was none of that name."""
-    def wait(self, id: int, timeout: _Seconds | None = None) -> Item[_T]:
-        """Wait until an item is done, failed or cancelled, and return it.
+    def wait(self, id: int | None = None, timeout: _Seconds | None = None, *, key: str | None = None) -> Item[_T]:
+        """Wait until an item is done, failed or cancelled, and return it. With `key`, the item that has it now.
 
         An item whose worker died is reclaimed meanwhile, as a claim would; on its last attempt it ends as failed.
         Raises `TimeoutError`, and `ValueError` when there is no such item, or no more.
@@ -805,17 +839,21 @@ class Queue(Generic[_T]):
         """End a pause. False if there was none."""
     @property
     def paused(self) -> bool: ...
-    def history(self, id: int) -> list[Attempt]:
+    def history(self, id: int | None = None, *, key: str | None = None) -> list[Attempt]:
         """How an item's attempts ended, oldest first; the latest twenty."""
     def group_counts(self) -> dict[str, dict[str, int]]:
         """Unfinished items of each group: `{"coder": {"pending": 2, "processing": 1}}`."""
-    def delete(self, id: int) -> bool:
+    def delete(self, id: int | None = None, *, key: str | None = None) -> bool:
         """Remove an item, whatever its status. A receipt for it is no longer valid.
 
         Raises `StorageError` with the name of the table if a foreign key of your tables refers to it.
         """
     def get(self, id: int | None = None, *, key: str | None = None) -> Item[_T] | None:
-        """One item of this queue: by its id, or the newest with this key. None if there is none."""
+        """One item of this queue: by its id, or the newest with this key. None if there is none.
+
+        `wait`, `cancel`, `retry`, `replay`, `delete`, `run_now`, `run_later` and `history` find their item in the same
+        two ways. Giving both, or neither, raises `TypeError`.
+        """
     def items(
         self,
         status: _Status | None = None,

@@ -17,8 +17,8 @@ class QueueError(Exception):
 class QueueBusyError(QueueError):
     """Another writer held the file longer than `busy_timeout`. Nothing was changed.
 
-    `purge`, `prune`, `retry_failed` and `retry_all` work in batches: committed batches are kept, and the message says
-    how many items they held.
+    `purge`, `prune`, `retry_failed`, and `retry` and `replay` of several items work in batches: committed batches are
+    kept, and the message says how many items they held.
     """
 
 

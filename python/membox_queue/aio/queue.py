@@ -244,17 +244,19 @@ class AsyncQueue(Calls[C], Generic[C]):
         lease: Seconds | None = None,
         worker: str | None = None,
     ) -> list[AsyncItem[C]]:
-        """Claim all pending items, or the first `limit`, of one group that has no item in progress, in order."""
+        """Claim all pending items, or the first `limit`, of one group, or a single item; see `Queue.claim_group`."""
         return await self._claim(limit, "group", wait, lease, group, worker)
 
     def lock(self, name: str, *, ttl: Seconds = 30.0, wait: Seconds = 0.0) -> AsyncLock:
         """Return a named lock of the file: `async with queue.lock("nightly"): …`."""
         return AsyncLock(self, name, ttl, wait)
 
-    async def wait(self, id: int, timeout: Seconds | None = None) -> _native.Item[C]:
+    async def wait(
+        self, id: int | None = None, timeout: Seconds | None = None, *, key: str | None = None
+    ) -> _native.Item[C]:
         """Wait for an item to end, and return it. Raises TimeoutError."""
         queue = await self._opened()
-        id = queue._id(id)
+        id = await self._look(queue._find, id, key) if key is not None else queue._find(id, None)
         limit = math.inf if timeout is None else queue._seconds("timeout", timeout)
         deadline = asyncio.get_running_loop().time() + limit
         while True:

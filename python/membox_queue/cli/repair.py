@@ -34,7 +34,7 @@ def retry(
                 "is neither failed nor cancelled, or its key is in use again",
             )
             return
-        returned, kept = opened.retry_all(), opened.counts()["failed"]
+        returned, kept = opened.retry(status="failed"), opened.counts()["failed"]
     left = f"; {kept:,} not returned, because their key is in use again" if kept else ""
     typer.echo(f"{number(returned, 'item')} returned to pending{left}")
 

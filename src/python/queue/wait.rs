@@ -6,8 +6,8 @@ use std::time::Duration;
 use pyo3::exceptions::PyTimeoutError;
 use pyo3::prelude::*;
 
-use super::{Arg, Queue};
-use crate::python::convert::{integer, patience};
+use super::{Arg, Queue, target};
+use crate::python::convert::patience;
 use crate::python::interpreter_exit::{self, Native};
 use crate::python::item::Item;
 use crate::python::waits;
@@ -15,10 +15,11 @@ use crate::python::watcher::{Watcher, as_seconds};
 
 #[pymethods]
 impl Queue {
-    #[pyo3(signature = (id, timeout = None), text_signature = "($self, id, timeout=None)")]
-    fn wait(&self, py: Python<'_>, id: &Bound<'_, PyAny>, timeout: Arg) -> PyResult<Item> {
-        let id = integer("id", id)?;
+    #[pyo3(signature = (id = None, timeout = None, *, key = None))]
+    fn wait(&self, py: Python<'_>, id: Arg, timeout: Arg, key: Arg) -> PyResult<Item> {
+        let item = target::one("wait", id, key)?;
         let limit = timeout.map_or(Ok(Duration::MAX), |timeout| patience("timeout", timeout))?;
+        let id = py.native(|| self.core.find(&item))?;
         match waits::for_ending(py, &self.core, id, limit)? {
             Some(item) => self.shown(py, item),
             None => {
@@ -49,9 +50,9 @@ impl Queue {
         Ok(as_seconds(patience(what, value)?))
     }
 
-    #[staticmethod]
-    #[pyo3(signature = (id, /))]
-    fn _id(id: &Bound<'_, PyAny>) -> PyResult<i64> {
-        integer("id", id)
+    #[pyo3(signature = (id, key, /))]
+    fn _find(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<i64> {
+        let item = target::one("wait", id, key)?;
+        Ok(py.native(|| self.core.find(&item))?)
     }
 }
