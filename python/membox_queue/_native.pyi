@@ -41,6 +41,7 @@ __all__ = [
     "__version__",
     "arm_fault",
     "clock",
+    "copied_item",
     "disarm_fault",
     "end_waits",
     "has_queue",
@@ -94,6 +95,9 @@ def meaning(
     "failed": the item fails and the loop goes on. "exited": the item counts as a lost claim does, and the loop ends.
     "released": the item is released uncounted, and the loop ends. "crashed": nothing is recorded.
     """
+
+def copied_item(fields: dict[str, Any], /) -> Item[Any]:
+    """Make the copy of an item from what `as_dict` returned. Pickle calls this."""
 
 def end_waits() -> None:
     """End all waits of other threads with `QueueClosedError`: the interpreter is about to exit."""
@@ -337,6 +341,10 @@ class Item(Generic[_T_co]):
     GeneratorExit and the cancellation of the task that runs the block release the item uncounted; SystemExit counts as
     a lost claim does. When the claim has ended before, entering raises `StaleClaimError`; when it was lost meanwhile,
     leaving normally does. A block that called `mark_done` or another verb itself is left alone.
+
+    An item can be pickled, for example for a `ProcessPoolExecutor`. The copy is data: it holds no claim and ends
+    nothing, its `lost` and `stopping` are False, and verbs that need a claim raise `ValueError`. End the item that
+    `claim` returned, in the process that claimed it.
     """
 
     def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
@@ -412,7 +420,7 @@ class Item(Generic[_T_co]):
         """
     @property
     def progress(self) -> float | None:
-        """How far its handler said it was in this attempt, from 0 to 1."""
+        """How far its handler said it was in this attempt, from 0 to 1; then 1 once the item is done."""
     @property
     def progress_note(self) -> str | None: ...
     def set_progress(self, fraction: float, note: str | None = None) -> bool:
@@ -422,6 +430,13 @@ class Item(Generic[_T_co]):
         of the claim. The handler never waits for it: while another writer holds the file, including a transaction that
         the handler itself has open, it is written a little later.
         """
+    def as_dict(self) -> dict[str, Any]:
+        """Return the item's attributes by name, from `id` to `progress_note`, without those that ask the file.
+
+        Times are datetimes, and the content is what `content` is, so the dict need not be JSON:
+        `json.dumps(item.as_dict(), default=str)` writes one for people to read.
+        """
+    def __reduce__(self) -> tuple[Any, ...]: ...
     def _fit(self, shape: Any, /) -> None:
         """Let the content be what `shape.decode` makes of it; raises what that raises."""
     @property

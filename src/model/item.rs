@@ -76,6 +76,11 @@ impl Item {
         Status::parse(&self.status)
     }
 
+    /// The progress of the item. What is done is complete, whatever its handler reported last.
+    pub fn shown_progress(&self) -> Option<f64> {
+        if self.known_status() == Some(Status::Done) { self.progress.map(|_| 1.0) } else { self.progress }
+    }
+
     pub fn enqueued_ms(&self) -> Option<i64> {
         parse_ms(&self.enqueued_at)
     }
