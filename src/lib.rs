@@ -37,8 +37,8 @@ pub use model::{
     Status, Stored, When, millis,
 };
 pub use queue::{
-    Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentStep, Filter, Lock, Next, Options, Pick, Plan,
-    Queue, Stats, Step, Target, Targets, Turn, Waiting, Want, Watcher, WorkerLoop,
+    Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentOutcome, EnlistmentStep, Filter, Lock, Next,
+    Options, Pick, Plan, Queue, Stats, Step, Target, Targets, Turn, Waiting, Want, Watcher, WorkerLoop,
 };
 pub use rules::outcome::{Ending, Settled};
 pub use rules::rate::Rate;

@@ -228,15 +228,19 @@ class Statement:
 
 @final
 class Enlistment:
-    """An enqueue on the caller's own connection; `membox_queue.connections` runs its statements.
+    """A verb on the caller's own connection; `membox_queue.connections` runs its statements.
 
-    Each method returns the statement to run next or, at the end, the id of the item.
+    Each method returns the statement to run next or, at the end, the result: the ids of items, or a schedule.
     """
 
-    def begin(self) -> Statement | int: ...
-    def next(self, rows: list[tuple[Any, ...]], /) -> Statement | int:
+    @property
+    def is_atomic(self) -> bool:
+        """Whether it needs a transaction: it has several changes, of which all or none are made."""
+    def begin(self, is_inside: bool, /) -> Statement | list[int] | Schedule:
+        """Begin; `is_inside` says whether a transaction is open. If not, an atomic verb begins one."""
+    def next(self, rows: list[tuple[Any, ...]], /) -> Statement | list[int] | Schedule:
         """Go on after a statement that returned these rows."""
-    def failed(self, exception: Exception, /) -> Statement | int:
+    def failed(self, exception: Exception, /) -> Statement | list[int] | Schedule:
         """Go on after a statement that the library refused. Raises the exception if that is the end."""
 
 @final
@@ -584,9 +588,19 @@ class Queue(Generic[_T]):
         `wait` for room.
         """
     def enqueue_many(
-        self, items: Iterable[_T | NewItem[_T]], *, wait: _Seconds = 0.0, spawn: str | None = None
+        self,
+        items: Iterable[_T | NewItem[_T]],
+        *,
+        connection: Any = None,
+        wait: _Seconds = 0.0,
+        spawn: str | None = None,
     ) -> list[int]:
-        """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s."""
+        """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s.
+
+        With `connection`, they are written in your own transaction, as by `enqueue`, in a savepoint: if one of them is
+        refused, none is written and your transaction goes on. If none is open, one is begun where the library would do
+        so itself; you commit it. A connection that commits each statement by itself raises `ValueError`.
+        """
     def claim(
         self,
         *,
@@ -810,6 +824,7 @@ class Queue(Generic[_T]):
         headers: dict[str, Any] | None = None,
         group: str | None = None,
         key: str | ByContent | None = None,
+        connection: Any = None,
     ) -> Schedule:
         """Enqueue an item repeatedly; a schedule of that name is replaced.
 
@@ -818,7 +833,8 @@ class Queue(Generic[_T]):
         with lists or steps tick whenever the wall clock matches. `every` ticks that often from now on. Each tick is
         enqueued once, by the first claim after it (`claim`, `drain` and `work`); missed ticks collapse into one. With a
         `key`, nothing is enqueued while the last item is unfinished. A schedule whose timing stays the same keeps its
-        next tick, so it is safe to call this at every start. Ticks ignore `max_pending`.
+        next tick, so it is safe to call this at every start. Ticks ignore `max_pending`. With `connection`, the
+        schedule is written in your own transaction, as items are by `enqueue_many`.
 
         Raises `ValueError` for a pattern or a time zone that cannot be read, or a pattern that never matches.
         """

@@ -338,9 +338,9 @@ class Queue(_native.Queue[T]):
         """
         return spawn.spawn(self, handler, linger=linger, concurrency=concurrency, retry_failed=retry_failed)
 
-    def _run_steps(self, connection: Any, steps: _native.Enlistment) -> int:
-        """Run an enqueue on the caller's connection. `enqueue` calls this."""
-        return drive.enqueue(connection, self.path, steps)
+    def _run_steps(self, connection: Any, steps: _native.Enlistment) -> Any:
+        """Run a verb on the caller's connection. `enqueue`, `enqueue_many` and `schedule` call this."""
+        return drive.run(connection, self.path, steps)
 
     def _check_spawn(self, handler: str) -> None:
         """Refuse a worker that could not begin. `enqueue` and `enqueue_many` call this before they write."""

@@ -23,7 +23,7 @@ mod watcher;
 mod worker_loop;
 
 pub use claim::{Claim, ClaimedItem, Pick};
-pub use enlist::{Enlistment, Step as EnlistmentStep};
+pub use enlist::{Enlistment, Outcome as EnlistmentOutcome, Step as EnlistmentStep};
 pub use lock::Lock;
 pub use read::{Filter, Stats};
 pub use settings::Current;

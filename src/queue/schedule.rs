@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::model::{Event, KeyName, LATEST_MS, NewItem, Now, Schedule};
 use crate::rules::name;
 use crate::rules::tick::Timing;
+use crate::store::NewRow;
 
 /// A clock that goes back by less than this was only adjusted.
 const SMALL_STEP_MS: i64 = 3_600_000;
@@ -15,13 +16,8 @@ pub(super) const TICKS_AT_A_TIME: usize = 64;
 
 impl Queue {
     /// Adds a schedule, or replaces the one of that name. If the timing is the same, the next tick is kept.
-    pub fn schedule(&self, name: &str, timing: Timing, mut item: NewItem) -> Result<Schedule> {
-        name::check("a schedule's name", name)?;
-        timing.check(self.options.clock.now())?;
-        let row = self.prepare(item.clone())?.row;
-        if let (Some(key), Some(made)) = (&mut item.key, &row.key) {
-            key.name = KeyName::Given(made.clone());
-        }
+    pub fn schedule(&self, name: &str, timing: Timing, item: NewItem) -> Result<Schedule> {
+        let (item, row) = self.scheduled(name, &timing, item)?;
         self.run(Verb::Configure, |tx| {
             let known = tx.schedules(self.name())?.into_iter().find(|known| known.name == name);
             let next_at = match &known {
@@ -35,6 +31,17 @@ impl Queue {
             tx.tell(Event::Changed);
             Ok(schedule)
         })
+    }
+
+    /// Checks a schedule. Returns its item, with the key that its ticks have, and the row.
+    pub(super) fn scheduled(&self, name: &str, timing: &Timing, mut item: NewItem) -> Result<(NewItem, NewRow)> {
+        name::check("a schedule's name", name)?;
+        timing.check(self.options.clock.now())?;
+        let row = self.prepare(item.clone())?.row;
+        if let (Some(key), Some(made)) = (&mut item.key, &row.key) {
+            key.name = KeyName::Given(made.clone());
+        }
+        Ok((item, row))
     }
 
     pub fn schedules(&self) -> Result<Vec<Schedule>> {

@@ -162,19 +162,19 @@ class AsyncQueue(Calls[C], Generic[C]):
 
         `connection` may be an AsyncConnection or AsyncSession of SQLAlchemy, too.
         """
-        run_sync = getattr(options.get("connection"), "run_sync", None)
-        if run_sync is None:
-            return await self._put(1, Queue.enqueue, content, **options)
-        # SQLAlchemy runs this where its driver waits; no thread of ours is involved.
-        enqueue = (await self._opened()).enqueue
-        return int(await run_sync(lambda own: enqueue(content, **{**options, "connection": own})))
+        return await self._put(1, Queue.enqueue, content, **options)
 
     async def enqueue_many(
-        self, items: Iterable[C | _native.NewItem[C]], *, wait: Seconds = 0.0, spawn: str | None = None
+        self,
+        items: Iterable[C | _native.NewItem[C]],
+        *,
+        connection: Any = None,
+        wait: Seconds = 0.0,
+        spawn: str | None = None,
     ) -> list[int]:
-        """Add all items or none, in one transaction; return their ids."""
-        if not wait:
-            return await self._call(Queue.enqueue_many, items, spawn=spawn)
+        """Add all items or none, in one transaction; return their ids. See `Queue.enqueue_many`."""
+        if not wait or connection is not None:
+            return await self._call(Queue.enqueue_many, items, connection=connection, wait=wait, spawn=spawn)
         # Values that are not an iterable of contents are refused by `enqueue_many` itself.
         given: Any = (
             items if isinstance(items, str | bytes | bytearray | dict) else await self._run_in_thread(list, items)
