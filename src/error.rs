@@ -19,13 +19,14 @@ pub enum Error {
     #[error(
         "the queue would hold {pending} pending items and may hold {limit}; wait for workers, or raise max_pending"
     )]
-    Full { pending: i64, limit: i64 },
+    Full { queue: String, pending: i64, limit: i64 },
 
     #[error("the batch has {added} new items and the queue may hold {limit}; make it smaller, or raise max_pending")]
-    NeverRoom { added: i64, limit: i64 },
+    NeverRoom { queue: String, added: i64, limit: i64 },
 
-    #[error("{0}")]
-    SettingsConflict(String),
+    /// The values are JSON.
+    #[error("{text}")]
+    SettingsConflict { name: &'static str, queue: String, given: String, stored: String, text: String },
 
     /// A signal handler raised while the call waited for other writers, or between two of its steps. The transaction
     /// that was next did not begin.

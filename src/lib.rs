@@ -37,8 +37,8 @@ pub use model::{
     Schedule, Status, Stored, When, millis,
 };
 pub use queue::{
-    Awaited, Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentStep, Filter, Lock, Next, Options, Plan,
-    Queue, Stats, Step, Turn, Waiting, Want, Watcher, WorkerLoop,
+    Awaited, Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentOutcome, EnlistmentStep, Filter, Lock,
+    Next, Options, Plan, Queue, Stats, Step, Target, Targets, Turn, Waiting, Want, Watcher, WorkerLoop,
 };
 pub use rules::outcome::{Ending, Settled};
 pub use rules::rate::Rate;

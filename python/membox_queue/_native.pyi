@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from types import GenericAlias, TracebackType
-from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, Unpack, final
+from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, Unpack, final, overload
 from zoneinfo import ZoneInfo
 
 from typing_extensions import TypeVar, disjoint_base
@@ -41,6 +41,7 @@ __all__ = [
     "__version__",
     "arm_fault",
     "clock",
+    "copied_item",
     "disarm_fault",
     "end_waits",
     "has_queue",
@@ -98,6 +99,9 @@ def meaning(
     "failed": the item fails and the loop goes on. "exited": the item counts as a lost claim does, and the loop ends.
     "released": the item is released uncounted, and the loop ends. "crashed": nothing is recorded.
     """
+
+def copied_item(fields: dict[str, Any], /) -> Item[Any]:
+    """Make the copy of an item from what `as_dict` returned. Pickle calls this."""
 
 def end_waits() -> None:
     """End all waits of other threads with `QueueClosedError`: the interpreter is about to exit."""
@@ -162,8 +166,7 @@ class Retry:
 class Rate:
     """How many items may be claimed in a period: never more than `count` in any `per` seconds.
 
-    It is counted in the file, over all processes; every claim of an object that has the rate counts, also one that is
-    given back. `configure` gives it to all.
+    It is counted in the file, over all processes. Every claim counts, including one that is released.
     """
 
     def __new__(cls, count: int, per: _Seconds = 60.0) -> Self: ...
@@ -229,15 +232,19 @@ class Statement:
 
 @final
 class Enlistment:
-    """An enqueue on the caller's own connection; `membox_queue.connections` runs its statements.
+    """A verb on the caller's own connection; `membox_queue.connections` runs its statements.
 
-    Each method returns the statement to run next or, at the end, the id of the item.
+    Each method returns the statement to run next or, at the end, the result: the ids of items, or a schedule.
     """
 
-    def begin(self) -> Statement | int: ...
-    def next(self, rows: list[tuple[Any, ...]], /) -> Statement | int:
+    @property
+    def is_atomic(self) -> bool:
+        """Whether it needs a transaction: it has several changes, of which all or none are made."""
+    def begin(self, is_inside: bool, /) -> Statement | list[int] | Schedule:
+        """Begin; `is_inside` says whether a transaction is open. If not, an atomic verb begins one."""
+    def next(self, rows: list[tuple[Any, ...]], /) -> Statement | list[int] | Schedule:
         """Go on after a statement that returned these rows."""
-    def failed(self, exception: Exception, /) -> Statement | int:
+    def failed(self, exception: Exception, /) -> Statement | list[int] | Schedule:
         """Go on after a statement that the library refused. Raises the exception if that is the end."""
 
 @final
@@ -345,6 +352,10 @@ class Item(Generic[_T_co]):
     GeneratorExit and the cancellation of the task that runs the block release the item uncounted; SystemExit counts as
     a lost claim does. When the claim has ended before, entering raises `StaleClaimError`; when it was lost meanwhile,
     leaving normally does. A block that called `mark_done` or another verb itself is left alone.
+
+    An item can be pickled, for example for a `ProcessPoolExecutor`. The copy is data: it holds no claim and ends
+    nothing, its `lost` and `stopping` are False, and verbs that need a claim raise `ValueError`. End the item that
+    `claim` returned, in the process that claimed it.
     """
 
     def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
@@ -420,7 +431,7 @@ class Item(Generic[_T_co]):
         """
     @property
     def progress(self) -> float | None:
-        """How far its handler said it was in this attempt, from 0 to 1."""
+        """How far its handler said it was in this attempt, from 0 to 1; then 1 once the item is done."""
     @property
     def progress_note(self) -> str | None: ...
     def set_progress(self, fraction: float, note: str | None = None) -> bool:
@@ -430,6 +441,13 @@ class Item(Generic[_T_co]):
         of the claim. The handler never waits for it: while another writer holds the file, including a transaction that
         the handler itself has open, it is written a little later.
         """
+    def as_dict(self) -> dict[str, Any]:
+        """Return the item's attributes by name, from `id` to `progress_note`, without those that ask the file.
+
+        Times are datetimes, and the content is what `content` is, so the dict need not be JSON:
+        `json.dumps(item.as_dict(), default=str)` writes one for people to read.
+        """
+    def __reduce__(self) -> tuple[Any, ...]: ...
     def _fit(self, shape: Any, /) -> None:
         """Let the content be what `shape.decode` makes of it; raises what that raises."""
     @property
@@ -479,19 +497,23 @@ class Queue(Generic[_T]):
         then. `busy_timeout` is how long a call waits for other writers. `worker` names the worker for people to read;
         by default host and process.
 
-        The other arguments are settings. One that is left out has the value that `configure` stored in the file, else
-        its default. One that differs from the stored value raises `SettingsConflictError`.
+        `lease` (60 s) is how long a claim lasts without being renewed. `lease`, `durability`, `busy_timeout` and
+        `worker` are this object's own.
 
-        - `lease` (60 s): how long a claim lasts without being renewed.
+        The other arguments are settings of the queue. The first who gives one stores it in the file, and it holds for
+        every process. One that is left out, or None, has the stored value, else its default. One that differs from the
+        stored value raises `SettingsConflictError`; `configure` changes or removes it.
+
         - `max_retries` (3): the retry limit of items without their own: that failure or lost lease is final.
         - `retry`: a policy of automatic retries; without one, failed items wait for `retry_failed`.
         - `max_bytes` (64 MiB): the limit of content and results, each.
         - `max_pending`: how many items may be pending.
         - `rate`, `group_rate`: how many items of the queue, or of each group, may be claimed in a period.
-        - `group_limit` (1): how many items of one group may run at once. Giving it stores it in the file.
+        - `group_limit` (1): how many items of one group may run at once.
         - `keep_for`, `keep_last`: how long, and how many, done items are kept; each limit holds by itself.
           `keep_failed_for`: how long failed and cancelled ones are kept. By default all are kept for ever. Items are
-          removed in small batches along with claims and finishes, never while their key is reserved.
+          removed in small batches along with claims and finishes, never while their key is reserved. With
+          `keep_last=0` that is as soon as they are done.
         - `keep_content` (True): False drops the content of an item when it is done; it reads as None from then on.
 
         Raises `NotADatabaseError`, `CorruptDatabaseError`, `ReadOnlyError` or `SchemaVersionError` without touching
@@ -509,16 +531,19 @@ class Queue(Generic[_T]):
     def name(self) -> str: ...
     @property
     def options(self) -> dict[str, Any]:
-        """What holds for this object, by the names of the arguments: as given, else as stored, else the default."""
+        """The options in effect for this object, by the names of the arguments; settings as they are stored."""
     @property
     def _given(self) -> dict[str, Any]:
-        """What it was opened with, less what was configured since."""
+        """The options it was opened with."""
+    @property
+    def _reopen_options(self) -> dict[str, Any]:
+        """The options that open the same queue again; the file has its settings."""
     def configure(self, **settings: Unpack[QueueSettings]) -> None:
-        """Store settings in the file, for all processes and for later; None forgets one.
+        """Store settings in the file, for all processes and for later; None removes one, and its default holds.
 
         The names are those of the settings in `Queue(…)`. Queues that are open, in any process, go by them from their
-        next call on, but for what they were opened with themselves; `group_limit` is the file's alone. A claim keeps
-        the lease it was granted.
+        next call on, including those that were opened with another value. A claim keeps the lease it was granted.
+        `lease` is stored for those that are opened without one.
         """
     @property
     def closed(self) -> bool: ...
@@ -571,9 +596,19 @@ class Queue(Generic[_T]):
         `wait` for room.
         """
     def enqueue_many(
-        self, items: Iterable[_T | NewItem[_T]], *, wait: _Seconds = 0.0, spawn: str | None = None
+        self,
+        items: Iterable[_T | NewItem[_T]],
+        *,
+        connection: Any = None,
+        wait: _Seconds = 0.0,
+        spawn: str | None = None,
     ) -> list[int]:
-        """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s."""
+        """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s.
+
+        With `connection`, they are written in your own transaction, as by `enqueue`, in a savepoint: if one of them is
+        refused, none is written and your transaction goes on. If none is open, one is begun where the library would do
+        so itself; you commit it. A connection that commits each statement by itself raises `ValueError`.
+        """
     def claim(
         self,
         *,
@@ -616,8 +651,8 @@ class Queue(Generic[_T]):
         """Tells open files apart, as long as a watcher over this one is kept."""
     @staticmethod
     def _seconds(what: str, value: _Seconds, /) -> float: ...
-    @staticmethod
-    def _id(id: int, /) -> int: ...
+    def _find(self, id: int | None, key: str | None, /) -> int:
+        """The id of the item to wait for. Raises `ValueError` when no item has the key."""
     def claim_many(
         self,
         limit: int,
@@ -639,9 +674,9 @@ class Queue(Generic[_T]):
     ) -> list[Item[_T]]:
         """Claim all pending items of one group, in order, each with its own receipt.
 
-        The group must have no item in progress. It is the group whose first item comes first, or the one that is named.
-        `limit` is the maximum number of items. If one of them is failed, released or lost, those after it are released
-        uncounted.
+        The group must have no item in progress. It is the one that is named; by default whichever comes first, a group
+        or a single item without a group, which is returned as a list of one. `limit` is the maximum number of items. If
+        one of them is failed, released or lost, those after it are released uncounted.
         """
     def mark_done(self, item: Item[Any], result: Any = None) -> bool:
         """Record that a claimed item is done, with a JSON result. False if the claim was lost: nothing changes.
@@ -675,30 +710,64 @@ class Queue(Generic[_T]):
         `max_retries` replaces every item's retry limit for this call; `delay` delays the items. Items that were given
         up stay failed, and so do items whose key is in use again; of several with one key only the latest is retried.
         """
+    @overload
+    def retry(self, id: int, *, key: None = None, status: None = None, delay: _Seconds = 0.0) -> bool: ...
+    @overload
+    def retry(self, id: None = None, *, key: str, status: None = None, delay: _Seconds = 0.0) -> bool: ...
+    @overload
+    def retry(self, id: Iterable[int], *, key: None = None, status: None = None, delay: _Seconds = 0.0) -> int: ...
+    @overload
+    def retry(
+        self, id: None = None, *, key: None = None, status: Literal["failed", "cancelled"], delay: _Seconds = 0.0
+    ) -> int:
+        """Return failed or cancelled items to pending, at their original position, with their retry count reset.
+
+        - `id`: one item, or several ids.
+        - `key`: the newest item with this key.
+        - `status`: all items of this status, including those at their retry limit or given up.
+        - `delay`: seconds until the items are due.
+
+        Of one item, return whether it was returned to pending: False if it is neither failed nor cancelled, or if its
+        key is in use again. Of several, return how many; they are changed in small batches, and of several with one
+        key only the latest is retried.
+        """
     def retry_all(self, *, delay: _Seconds = 0.0) -> int:
-        """Retry every failed item as `retry` does one, including those at their retry limit or given up.
+        """An alias of `retry(status="failed")`."""
+    @overload
+    def replay(self, id: int, *, key: None = None, status: None = None, delay: _Seconds = 0.0) -> int | None: ...
+    @overload
+    def replay(self, id: None = None, *, key: str, status: None = None, delay: _Seconds = 0.0) -> int | None: ...
+    @overload
+    def replay(self, id: Iterable[int], *, key: None = None, status: None = None, delay: _Seconds = 0.0) -> int: ...
+    @overload
+    def replay(
+        self,
+        id: None = None,
+        *,
+        key: None = None,
+        status: Literal["done", "failed", "cancelled"],
+        delay: _Seconds = 0.0,
+    ) -> int:
+        """Enqueue copies of items, whatever their status, without their keys.
 
-        Works in small batches, and returns how many. `delay` delays the items. Items whose key is in use again stay
-        failed; of several with one key only the latest is retried.
+        The arguments are those of `retry`. Of one item, return the id of the copy: None if there is no such item, or
+        its content was dropped. Of several, return how many were copied; they are copied in small batches.
         """
-    def retry(self, id: int) -> bool:
-        """Return one failed or cancelled item to pending, at its original position, with its retry count reset.
-
-        False if it is neither, or if its key is in use again.
-        """
-    def replay(self, id: int) -> int | None:
-        """Enqueue a copy of any item, without its key, and return the new id.
-
-        None if there is no such item, or its content was dropped.
-        """
-    def run_now(self, id: int) -> bool:
+    def run_now(self, id: int | None = None, *, key: str | None = None) -> bool:
         """Make a delayed item due now. False if it does not wait for a time."""
-    def run_later(self, id: int, delay: _Seconds | None = None, *, run_at: datetime | None = None) -> bool:
+    def run_later(
+        self,
+        id: int | None = None,
+        delay: _Seconds | None = None,
+        *,
+        key: str | None = None,
+        run_at: datetime | None = None,
+    ) -> bool:
         """Reschedule a pending item. False if there is no such pending item.
 
         The past means now. The item keeps its place in the order.
         """
-    def cancel(self, id: int) -> bool:
+    def cancel(self, id: int | None = None, *, key: str | None = None) -> bool:
         """Cancel an unfinished item. False if it is finished or already cancelled.
 
         An item in progress becomes `cancelled` when its worker reports, whatever the result, or when its lease ends.
@@ -769,6 +838,7 @@ class Queue(Generic[_T]):
         headers: dict[str, Any] | None = None,
         group: str | None = None,
         key: str | ByContent | None = None,
+        connection: Any = None,
     ) -> Schedule:
         """Enqueue an item repeatedly; a schedule of that name is replaced.
 
@@ -777,7 +847,8 @@ class Queue(Generic[_T]):
         with lists or steps tick whenever the wall clock matches. `every` ticks that often from now on. Each tick is
         enqueued once, by the first claim after it (`claim`, `drain` and `work`); missed ticks collapse into one. With a
         `key`, nothing is enqueued while the last item is unfinished. A schedule whose timing stays the same keeps its
-        next tick, so it is safe to call this at every start. Ticks ignore `max_pending`.
+        next tick, so it is safe to call this at every start. Ticks ignore `max_pending`. With `connection`, the
+        schedule is written in your own transaction, as items are by `enqueue_many`.
 
         Raises `ValueError` for a pattern or a time zone that cannot be read, or a pattern that never matches.
         """
@@ -785,8 +856,10 @@ class Queue(Generic[_T]):
         """All schedules of this queue, by name."""
     def unschedule(self, name: str) -> bool:
         """Remove a schedule. False if there was none of that name."""
-    def wait(self, id: int, timeout: _Seconds | None = None) -> Item[_T] | None:
-        """Wait until an item is done, failed or cancelled, and return it.
+    def wait(
+        self, id: int | None = None, timeout: _Seconds | None = None, *, key: str | None = None
+    ) -> Item[_T] | None:
+        """Wait until an item is done, failed or cancelled, and return it. With `key`, the item that has it now.
 
         An item whose worker died is reclaimed meanwhile, as a claim would; on its last attempt it ends as failed.
         Return None if the item was removed before. With `keep_for=0` an item is removed as it ends: a caller that
@@ -815,17 +888,21 @@ class Queue(Generic[_T]):
         """End a pause. False if there was none."""
     @property
     def paused(self) -> bool: ...
-    def history(self, id: int) -> list[Attempt]:
+    def history(self, id: int | None = None, *, key: str | None = None) -> list[Attempt]:
         """How an item's attempts ended, oldest first; the latest twenty."""
     def group_counts(self) -> dict[str, dict[str, int]]:
         """Unfinished items of each group: `{"coder": {"pending": 2, "processing": 1}}`."""
-    def delete(self, id: int) -> bool:
+    def delete(self, id: int | None = None, *, key: str | None = None) -> bool:
         """Remove an item, whatever its status. A receipt for it is no longer valid.
 
         Raises `StorageError` with the name of the table if a foreign key of your tables refers to it.
         """
     def get(self, id: int | None = None, *, key: str | None = None) -> Item[_T] | None:
-        """One item of this queue: by its id, or the newest with this key. None if there is none."""
+        """One item of this queue: by its id, or the newest with this key. None if there is none.
+
+        `wait`, `cancel`, `retry`, `replay`, `delete`, `run_now`, `run_later` and `history` find their item in the same
+        two ways. Giving both, or neither, raises `TypeError`.
+        """
     def items(
         self,
         status: _Status | None = None,

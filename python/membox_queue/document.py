@@ -38,7 +38,9 @@ def read_within(file: Path, limit: float) -> bytes:
             content += chunk
     many = f"{size}" if size > limit else f"more than {limit}"
     advice = "store large bodies elsewhere and keep a reference, or raise max_bytes"
-    raise PayloadTooLargeError(f"{file} has {many} bytes, the limit is {limit}; {advice}")
+    error = PayloadTooLargeError(f"{file} has {many} bytes, the limit is {limit}; {advice}")
+    error.size, error.limit = size if size > limit else None, int(limit)
+    raise error
 
 
 def project_of(file: Path) -> str:

@@ -1,13 +1,17 @@
-"""The exceptions of the package. Every one can be pickled."""
+"""The exceptions of the package. Every one can be pickled, with what it carries.
+
+An attribute that is not known where the error was raised is None.
+"""
 
 from __future__ import annotations
 
 import logging
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 class QueueError(Exception):
@@ -17,8 +21,8 @@ class QueueError(Exception):
 class QueueBusyError(QueueError):
     """Another writer held the file longer than `busy_timeout`. Nothing was changed.
 
-    `purge`, `prune`, `retry_failed` and `retry_all` work in batches: committed batches are kept, and the message says
-    how many items they held.
+    `purge`, `prune`, `retry_failed`, and `retry` and `replay` of several items work in batches: committed batches are
+    kept, and the message says how many items they held.
     """
 
 
@@ -27,11 +31,21 @@ class QueueClosedError(QueueError):
 
 
 class QueueFullError(QueueError):
-    """The queue holds as many pending items as `max_pending` allows. Nothing was written."""
+    """The queue holds as many pending items as `max_pending` allows. Nothing was written.
+
+    `queue` is its name, `limit` its `max_pending`, and `pending` how many items it would have held. A batch that is
+    larger than the limit has no `pending`: it never fits.
+    """
+
+    queue: str | None = None
+    limit: int | None = None
+    pending: int | None = None
 
 
 class DuplicateItemError(QueueError):
-    """Another item has the key: it is unfinished, or ended within its `key_ttl`. `id` is its id."""
+    """Another item has the `key`: it is unfinished, or ended within its `key_ttl`. `id` is its id."""
+
+    key: str | None = None
 
     def __init__(self, message: str, id: int) -> None:
         super().__init__(message, id)
@@ -42,11 +56,17 @@ class DuplicateItemError(QueueError):
 
 
 class StaleClaimError(QueueError):
-    """The claim was lost: another worker may be handling the item."""
+    """The claim was lost: another worker may be handling the item. `id` and `queue` say which item."""
+
+    id: int | None = None
+    queue: str | None = None
 
 
 class PayloadTooLargeError(QueueError):
-    """The content or the result is larger than `max_bytes`. Nothing was written."""
+    """The content or the result is larger than `max_bytes`. Nothing was written. `size` and `limit` are in bytes."""
+
+    size: int | None = None
+    limit: int | None = None
 
 
 class ContentError(QueueError, ValueError):
@@ -54,11 +74,25 @@ class ContentError(QueueError, ValueError):
 
 
 class SchemaVersionError(QueueError):
-    """The file was written by a newer version of membox_queue. It was not changed."""
+    """The file was written by a newer version of membox_queue. It was not changed.
+
+    `found` is the schema version of the file, `known` the latest that this version knows.
+    """
+
+    found: int | None = None
+    known: int | None = None
 
 
 class SettingsConflictError(QueueError):
-    """An argument differs from the setting stored in the file."""
+    """An argument differs from the setting stored in the file.
+
+    `name` is the setting and `queue` the queue; `given` and `stored` are its two values.
+    """
+
+    name: str | None = None
+    queue: str | None = None
+    given: Any = None
+    stored: Any = None
 
 
 class StorageError(QueueError):
@@ -82,11 +116,15 @@ class NotADatabaseError(StorageError):
 
 
 class MissingDirectoryError(StorageError, FileNotFoundError):
-    """The directory of the file does not exist."""
+    """The directory of the file does not exist. `path` is the directory or the file."""
+
+    path: Path | None = None
 
 
 class ExistingFileError(StorageError, FileExistsError):
-    """The file to write exists already. It was not changed."""
+    """The file to write exists already, or one that SQLite would read with it: `path`. It was not changed."""
+
+    path: Path | None = None
 
 
 class SimulatedCrash(BaseException):

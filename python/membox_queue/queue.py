@@ -299,7 +299,7 @@ class Queue(_native.Queue[T]):
         if self.path is None:
             raise ValueError("an in-memory queue lives in this object alone; a worker needs a file")
         handlers = self._handlers.values()
-        given: Any = {handler.queue.name: handler.queue._given for handler in handlers}
+        given: Any = {handler.queue.name: handler.queue._reopen_options for handler in handlers}
         return Worker(
             self.path,
             {handler.queue.name: handler for handler in handlers},
@@ -338,9 +338,9 @@ class Queue(_native.Queue[T]):
         """
         return spawn.spawn(self, handler, linger=linger, concurrency=concurrency, retry_failed=retry_failed)
 
-    def _run_steps(self, connection: Any, steps: _native.Enlistment) -> int:
-        """Run an enqueue on the caller's connection. `enqueue` calls this."""
-        return drive.enqueue(connection, self.path, steps)
+    def _run_steps(self, connection: Any, steps: _native.Enlistment) -> Any:
+        """Run a verb on the caller's connection. `enqueue`, `enqueue_many` and `schedule` call this."""
+        return drive.run(connection, self.path, steps)
 
     def _check_spawn(self, handler: str) -> None:
         """Refuse a worker that could not begin. `enqueue` and `enqueue_many` call this before they write."""
@@ -361,7 +361,7 @@ class Queue(_native.Queue[T]):
         if name == self.name:
             handler: Handler[..., Any] = Handler(self, function)
         else:
-            given: Any = {**inherited(self._given), **options}
+            given: Any = {**inherited(self._reopen_options), **options}
             queue: Queue[Any] = Queue(":memory:" if self.path is None else self.path, name, **given)
             try:
                 handler = Handler(queue, function)
@@ -403,7 +403,7 @@ class Queue(_native.Queue[T]):
     def __reduce__(self) -> tuple[Callable[..., Queue[Any]], tuple[Any, ...]]:
         if self.path is None:
             raise TypeError("an in-memory queue lives in one process and cannot be pickled; use a file")
-        options = {**self._given, "type": self.type} if self._shape is not None else self._given
+        options = self._reopen_options if self._shape is None else {**self._reopen_options, "type": self.type}
         return _reopen, (self.__class__, str(self.path), self.name, options)
 
     def __repr__(self) -> str:

@@ -82,6 +82,11 @@ impl Item {
         if is_over { self } else { Self { status: Status::Done.as_str().into(), lease_until: None, ..self } }
     }
 
+    /// The progress of the item. What is done is complete, whatever its handler reported last.
+    pub fn shown_progress(&self) -> Option<f64> {
+        if self.known_status() == Some(Status::Done) { self.progress.map(|_| 1.0) } else { self.progress }
+    }
+
     pub fn enqueued_ms(&self) -> Option<i64> {
         parse_ms(&self.enqueued_at)
     }

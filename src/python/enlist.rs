@@ -1,11 +1,13 @@
-//! `Enlistment`: an enqueue whose statements the caller's library runs in the caller's transaction.
+//! `Enlistment`: a verb whose statements the caller's library runs in the caller's transaction.
 
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use super::interpreter_exit::Native;
+use super::schedule::Schedule;
 use crate::model::Value;
-use crate::queue::{self, EnlistmentStep as Step};
+use crate::queue::{self, EnlistmentOutcome as Outcome, EnlistmentStep as Step};
 use crate::store;
 
 #[pyclass(module = "membox_queue._native")]
@@ -40,8 +42,14 @@ impl Statement {
 
 #[pymethods]
 impl Enlistment {
-    fn begin<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let step = self.core.begin()?;
+    #[getter]
+    fn is_atomic(&self) -> bool {
+        self.core.is_atomic()
+    }
+
+    #[pyo3(signature = (is_inside, /))]
+    fn begin<'py>(&mut self, py: Python<'py>, is_inside: bool) -> PyResult<Bound<'py, PyAny>> {
+        let step = self.core.begin(is_inside)?;
         self.told(py, step)
     }
 
@@ -56,8 +64,9 @@ impl Enlistment {
     #[pyo3(signature = (exception, /))]
     fn failed<'py>(&mut self, exception: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = exception.py();
-        self.failure = Some(PyErr::from_value(exception));
-        let step = self.core.failed();
+        // Undoing may fail too; the first exception is the reason.
+        self.failure.get_or_insert_with(|| PyErr::from_value(exception));
+        let step = self.core.failed()?;
         self.told(py, step)
     }
 }
@@ -67,11 +76,12 @@ impl Enlistment {
         Self { core, failure: None }
     }
 
-    /// Converts a step to Python: a statement to run, or the id of the item.
+    /// Converts a step to Python: a statement to run, or the result.
     fn told<'py>(&mut self, py: Python<'py>, step: Step) -> PyResult<Bound<'py, PyAny>> {
         match step {
             Step::Run(statement) => Ok(Bound::new(py, Statement(statement))?.into_any()),
-            Step::Done(id) => Ok(id.into_pyobject(py)?.into_any()),
+            Step::Done(Outcome::Ids(ids)) => ids.into_bound_py_any(py),
+            Step::Done(Outcome::Schedule(schedule)) => Schedule(*schedule).into_bound_py_any(py),
             Step::Fail => Err(self.failure.take().unwrap_or_else(|| crate::Error::Closed.into())),
         }
     }

@@ -3,6 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::settings;
 use crate::error::Error;
 
 impl From<Error> for PyErr {
@@ -13,9 +14,9 @@ impl From<Error> for PyErr {
             Error::Stale { .. } => "StaleClaimError",
             Error::Busy(_) => "QueueBusyError",
             Error::Closed | Error::Forked(..) => "QueueClosedError",
-            Error::Duplicate { id, .. } => return duplicate(*id, error.to_string()),
+            Error::Duplicate { .. } => "DuplicateItemError",
             Error::Full { .. } | Error::NeverRoom { .. } => "QueueFullError",
-            Error::SettingsConflict(_) => "SettingsConflictError",
+            Error::SettingsConflict { .. } => "SettingsConflictError",
             Error::TooLarge { .. } => "PayloadTooLargeError",
             Error::SchemaVersion { .. } => "SchemaVersionError",
             Error::MissingDirectory(_) => "MissingDirectoryError",
@@ -27,15 +28,52 @@ impl From<Error> for PyErr {
             Error::Crash(_) => "SimulatedCrash",
             Error::NotADatabase(_) => "NotADatabaseError",
         };
-        Python::attach(|py| named(py, class, error.to_string()))
+        Python::attach(|py| match raised(py, class, &error) {
+            Ok(exception) => PyErr::from_value(exception),
+            Err(failure) => failure,
+        })
     }
 }
 
-fn duplicate(id: i64, text: String) -> PyErr {
-    Python::attach(|py| match exception_class(py, "DuplicateItemError").and_then(|class| class.call1((text, id))) {
-        Ok(exception) => PyErr::from_value(exception),
-        Err(error) => error,
-    })
+/// Creates the exception for an error, with the error's facts as attributes.
+fn raised<'py>(py: Python<'py>, class: &str, error: &Error) -> PyResult<Bound<'py, PyAny>> {
+    let (class, text) = (exception_class(py, class)?, error.to_string());
+    let exception = match error {
+        Error::Duplicate { id, .. } => class.call1((text, id))?,
+        _ => class.call1((text,))?,
+    };
+    match error {
+        Error::Duplicate { key, .. } => exception.setattr("key", key)?,
+        Error::Full { queue, pending, limit } => {
+            exception.setattr("queue", queue)?;
+            exception.setattr("pending", pending)?;
+            exception.setattr("limit", limit)?;
+        }
+        Error::NeverRoom { queue, limit, .. } => {
+            exception.setattr("queue", queue)?;
+            exception.setattr("limit", limit)?;
+        }
+        Error::SettingsConflict { name, queue, given, stored, .. } => {
+            exception.setattr("name", name)?;
+            exception.setattr("queue", queue)?;
+            exception.setattr("given", settings::value(py, name, given)?)?;
+            exception.setattr("stored", settings::value(py, name, stored)?)?;
+        }
+        Error::Stale { id, .. } => exception.setattr("id", id)?,
+        Error::TooLarge { size, limit } => {
+            exception.setattr("size", size)?;
+            exception.setattr("limit", limit)?;
+        }
+        Error::SchemaVersion { found, known } => {
+            exception.setattr("found", found)?;
+            exception.setattr("known", known)?;
+        }
+        Error::MissingDirectory(path) | Error::ExistingFile(path) | Error::LeftBeside(path) => {
+            exception.setattr("path", path)?;
+        }
+        _ => {}
+    }
+    Ok(exception)
 }
 
 /// Creates an exception of `membox_queue.errors`.

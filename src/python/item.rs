@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyGenericAlias, PyString, PyType};
 
 use super::convert::{datetime, object_to_python, text, to_python, type_name};
 use super::ending;
-use super::error::named;
+use super::error::{exception_class, named};
 use super::interpreter_exit::Native;
 use super::warnings;
 use crate::error::Error;
@@ -32,8 +32,14 @@ pub struct Item {
 }
 
 enum Source {
-    Claimed { held: Arc<ClaimedItem>, queue: Arc<queue::Queue>, beat: Mutex<Option<Heartbeat>> },
+    Claimed {
+        held: Arc<ClaimedItem>,
+        queue: Arc<queue::Queue>,
+        beat: Mutex<Option<Heartbeat>>,
+    },
     Read(Box<model::Item>),
+    /// Unpickled.
+    Copied(Box<model::Item>),
 }
 
 impl Item {
@@ -55,10 +61,25 @@ impl Item {
         Self::from_source(Source::Read(Box::new(item)))
     }
 
+    /// Creates a copy, with values that Python has already.
+    pub fn copied(
+        py: Python<'_>,
+        item: model::Item,
+        content: Py<PyAny>,
+        headers: Py<PyAny>,
+        result: Py<PyAny>,
+    ) -> Self {
+        let copy = Self::from_source(Source::Copied(Box::new(item)));
+        for (field, value) in [(&copy.content, content), (&copy.headers, headers), (&copy.result, result)] {
+            let _ = field.set(py, value);
+        }
+        copy
+    }
+
     fn item(&self) -> &model::Item {
         match &self.source {
             Source::Claimed { held, .. } => &held.item,
-            Source::Read(item) => item,
+            Source::Read(item) | Source::Copied(item) => item,
         }
     }
 
@@ -88,6 +109,11 @@ impl Item {
             Source::Claimed { held, .. } => Ok(held),
             Source::Read(item) => Err(PyValueError::new_err(format!(
                 "item {} was only read, not claimed; pass an item that claim() returned",
+                item.id
+            ))),
+            Source::Copied(item) => Err(PyValueError::new_err(format!(
+                "item {} is a copy, which holds no claim; pass the item that claim() returned, in the process that \
+                 claimed it",
                 item.id
             ))),
         }
@@ -259,7 +285,7 @@ impl Item {
     #[getter]
     fn cancelled(&self, py: Python<'_>) -> PyResult<bool> {
         match &self.source {
-            Source::Read(item) => Ok(item.status == Status::Cancelled.as_str()),
+            Source::Read(item) | Source::Copied(item) => Ok(item.status == Status::Cancelled.as_str()),
             Source::Claimed { queue, .. } if queue.is_closed() => Ok(false),
             Source::Claimed { held, queue, .. } => Ok(py.native(|| queue.is_cancelled(held))?),
         }
@@ -282,7 +308,7 @@ impl Item {
 
     #[getter]
     fn progress(&self) -> Option<f64> {
-        self.item().progress
+        self.item().shown_progress()
     }
 
     #[getter]
@@ -317,11 +343,12 @@ impl Item {
     fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         slf.get().held()?;
         if let Source::Claimed { held, queue, beat } = &slf.get().source {
-            slf.py().native(|| -> crate::Result<()> {
+            let begun = slf.py().native(|| -> crate::Result<()> {
                 let started = queue.keep_alive(held, None)?;
                 *beat.lock() = Some(started);
                 Ok(())
-            })?;
+            });
+            begun.map_err(|error| slf.get().about_this(slf.py(), error.into()))?;
         }
         Ok(slf)
     }
@@ -381,15 +408,28 @@ impl Item {
     }
 
     fn stale(&self, py: Python<'_>) -> PyErr {
-        match &self.source {
+        let error = match &self.source {
             Source::Claimed { held, queue, .. } => py.native(|| queue.why_stale(held)).unwrap_or_else(|error| error),
-            Source::Read(item) => Error::Stale { id: item.id, why: "it was only read".into() },
-        }
-        .into()
+            Source::Read(item) | Source::Copied(item) => Error::Stale { id: item.id, why: "it was only read".into() },
+        };
+        self.about_this(py, error.into())
     }
 
     fn called_off(&self, py: Python<'_>) -> PyErr {
         let text = format!("item {} was cancelled while it was being worked on", self.item().id);
-        named(py, "StaleClaimError", text)
+        self.about_this(py, named(py, "StaleClaimError", text))
+    }
+
+    /// Adds to an error about the claim which item it is about.
+    fn about_this(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        let is_stale = exception_class(py, "StaleClaimError").is_ok_and(|class| error.is_instance(py, &class));
+        let item = self.item();
+        let value = error.value(py);
+        if is_stale
+            && let Err(failure) = value.setattr("id", item.id).and_then(|()| value.setattr("queue", &item.queue))
+        {
+            return failure;
+        }
+        error
     }
 }

@@ -15,6 +15,7 @@ mod enlist;
 mod error;
 mod interpreter_exit;
 mod item;
+mod item_copy;
 mod lock;
 mod queue;
 mod rate;
@@ -106,6 +107,13 @@ mod _native {
     #[pyo3(signature = (exception, is_cancelled = false, /))]
     fn meaning(exception: &Bound<'_, PyAny>, is_cancelled: bool) -> PyResult<&'static str> {
         Ok(super::ending::in_handler(exception, is_cancelled)?.as_str())
+    }
+
+    /// Creates the copy of an item from its fields. Pickle calls this.
+    #[pyfunction]
+    #[pyo3(signature = (fields, /))]
+    fn copied_item(fields: &Bound<'_, pyo3::types::PyDict>) -> PyResult<super::item::Item> {
+        super::item_copy::copied(fields)
     }
 
     /// Ends all waits of this process; the interpreter is about to exit.

@@ -2,12 +2,15 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyGenericAlias, PyType};
+use pyo3::types::{PyDict, PyGenericAlias, PyString, PyType};
 
 use super::convert::{content, count, date_text, duration_ms, headers, instant_ms, integer, path_text, text};
 use super::options::given;
 use crate::model::{self, Key, KeyName, LATEST_MS, OnDuplicate, Stored, When};
 use crate::rules::settings::MOST_BYTES;
+
+/// How many characters of a content or an option `repr` shows.
+const PREVIEW: usize = 40;
 
 options! {
     /// The options of an item besides its content.
@@ -93,6 +96,8 @@ pub struct NewItem {
     item: model::NewItem,
     /// Whether the content needs a queue's type to be stored.
     is_foreign: bool,
+    /// The options as they were given.
+    options: Option<Py<PyDict>>,
 }
 
 #[pymethods]
@@ -100,23 +105,44 @@ impl NewItem {
     #[new]
     #[pyo3(signature = (content, **options), text_signature = None)]
     fn new(content: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let given = options.map(|options| options.copy().map(Bound::unbind)).transpose()?;
         let options = ItemOptions::read("NewItem.__new__", options)?;
         let stored = self::content(content, MOST_BYTES).ok();
         let is_foreign = stored.is_none();
         let item = options.item(stored.unwrap_or_else(|| Stored::text(String::new())), MOST_BYTES)?;
-        Ok(Self { content: content.clone().unbind(), item, is_foreign })
+        Ok(Self { content: content.clone().unbind(), item, is_foreign, options: given })
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        if self.is_foreign {
-            return Ok(format!("<NewItem of {}>", self.content.bind(py).get_type().qualname()?));
+        let content = self.content.bind(py);
+        let mut parts = vec![if self.is_foreign {
+            format!("of {}", content.get_type().qualname()?)
+        } else if self.item.content.kind == "text" {
+            // Only what is shown is copied: the text may be long.
+            shortened(&self.item.content.text, |text| Ok(PyString::new(py, text).repr()?.to_string()))?
+        } else if self.item.content.kind == "base64" {
+            format!("of {} bytes", content.len()?)
+        } else {
+            shortened(&self.item.content.text, |text| Ok(text.into()))?
+        }];
+        for (name, value) in self.options.iter().flat_map(|options| options.bind(py).iter()) {
+            let value = value.repr()?.to_string();
+            parts.push(format!("{name}={}", shortened(&value, |text| Ok(text.into()))?));
         }
-        Ok(format!("<NewItem of {}>", self.item.content.kind))
+        Ok(format!("<NewItem {}>", parts.join(", ")))
     }
 
     #[classmethod]
     fn __class_getitem__<'py>(cls: &Bound<'py, PyType>, kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         Ok(PyGenericAlias::new(cls.py(), cls.as_any(), kind)?.into_any())
+    }
+}
+
+/// Shows the beginning of a text.
+fn shortened(text: &str, show: impl Fn(&str) -> PyResult<String>) -> PyResult<String> {
+    match text.char_indices().nth(PREVIEW) {
+        Some((end, _)) => Ok(format!("{}…", show(&text[..end])?)),
+        None => show(text),
     }
 }
 

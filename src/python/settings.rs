@@ -1,5 +1,6 @@
 //! Settings by argument name: one table reads them, writes them and shows them in a signature.
 
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
@@ -26,6 +27,17 @@ macro_rules! settings {
         pub fn write(dict: &Bound<'_, PyDict>, settings: &Settings) -> PyResult<()> {
             $(dict.set_item(stringify!($name), settings.$field.map($write))?;)*
             Ok(())
+        }
+
+        /// Returns the value that a setting's JSON stands for.
+        pub fn value<'py>(py: Python<'py>, name: &str, json: &str) -> PyResult<Bound<'py, PyAny>> {
+            match name {
+                $(stringify!($name) => {
+                    let settings = Settings { $field: serde_json::from_str(json).ok(), ..Settings::default() };
+                    settings.$field.map($write).into_bound_py_any(py)
+                })*
+                _ => Ok(py.None().into_bound(py)),
+            }
         }
 
         macro_rules! setting_options {

@@ -18,15 +18,17 @@ mod run;
 mod schedule;
 mod settings;
 mod steps;
+mod target;
 mod wait;
 mod watcher;
 mod worker_loop;
 
 pub use claim::{Claim, ClaimedItem};
-pub use enlist::{Enlistment, Step as EnlistmentStep};
+pub use enlist::{Enlistment, Outcome as EnlistmentOutcome, Step as EnlistmentStep};
 pub use lock::Lock;
 pub use read::{Filter, Stats};
 pub use settings::Current;
+pub use target::{Target, Targets};
 pub use wait::{Awaited, Waiting};
 pub use watcher::{Turn, Want, Watcher};
 pub use worker_loop::{Next, Plan, Step, WorkerLoop};
@@ -59,7 +61,7 @@ pub enum Durability {
 #[derive(Clone, Debug)]
 pub struct Options {
     pub name: String,
-    /// The settings this object was opened with; missing ones come from the file.
+    /// The settings this object was opened with. They are stored in the file, except the lease, which is its own.
     pub settings: Settings,
     pub durability: Durability,
     /// How long a call waits for other writers.
@@ -98,8 +100,8 @@ impl Options {
 /// One named queue of one file. Can be used from all threads.
 pub struct Queue {
     options: Options,
-    /// The settings given at opening, except those that `configure` has stored since.
-    given: ArcSwap<Settings>,
+    /// The lease given at opening, unless `configure` has stored one since; 0: none.
+    own_lease_ms: AtomicI64,
     current: ArcSwap<Current>,
     address: Address,
     session: ArcSwapOption<Session>,
@@ -116,6 +118,8 @@ struct Session {
     looked_ahead_at: AtomicI64,
     /// When retention last looked for items to remove.
     tended_at: AtomicI64,
+    /// How many done items retention had to leave.
+    done_left: AtomicI64,
     /// How far retention has come through the finished items.
     cursors: Mutex<retention::SweepCursors>,
     /// Whether the last claim found something.
@@ -150,6 +154,7 @@ impl Session {
             locks: Mutex::default(),
             looked_ahead_at: AtomicI64::new(i64::MIN),
             tended_at: AtomicI64::new(i64::MIN),
+            done_left: AtomicI64::new(0),
             cursors: Mutex::default(),
             has_found: AtomicBool::new(false),
             looked_for_dead_at: Mutex::default(),
@@ -167,13 +172,13 @@ impl Queue {
         let address = Address::resolve(path)?;
         let session = Session::open(&address, &options)?;
         let queue = Arc::new(Self {
-            given: ArcSwap::from_pointee(options.settings.clone()),
+            own_lease_ms: AtomicI64::new(options.settings.lease_ms.unwrap_or(0)),
             current: ArcSwap::default(),
             options,
             address,
             session: ArcSwapOption::from_pointee(session),
         });
-        queue.read_settings()?;
+        queue.settle_settings()?;
         Ok(queue)
     }
 

@@ -1,6 +1,7 @@
 //! Reading without changing anything: items, counts, failures.
 
 use super::Queue;
+use super::target::Target;
 use crate::error::Result;
 use crate::model::parse_ms;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Status};
@@ -84,8 +85,16 @@ impl Queue {
         self.read(|view| view.queues())
     }
 
-    pub fn get(&self, id: i64) -> Result<Option<Item>> {
-        self.read(|view| view.get(self.name(), id))
+    pub fn get(&self, target: impl Into<Target>) -> Result<Option<Item>> {
+        let target = &target.into();
+        let get = |view: &dyn View| match self.locate(view, target)? {
+            Some(id) => view.get(self.name(), id),
+            None => Ok(None),
+        };
+        match target {
+            Target::Id(_) => self.read(get),
+            Target::Key(_) => self.view(get),
+        }
     }
 
     pub fn items(&self, filter: &Filter) -> Result<Vec<Item>> {
@@ -119,14 +128,12 @@ impl Queue {
         Ok(self.counts()?.unfinished())
     }
 
-    /// The newest item with this key.
-    pub fn get_by_key(&self, key: &str) -> Result<Option<Item>> {
-        self.view(|view| view.get_by_key(self.name(), key))
-    }
-
     /// How an item's attempts ended, oldest first.
-    pub fn history(&self, id: i64) -> Result<Vec<Attempt>> {
-        self.read(|view| view.history(self.name(), id, ATTEMPTS_KEPT))
+    pub fn history(&self, target: &Target) -> Result<Vec<Attempt>> {
+        self.view(|view| match self.locate(view, target)? {
+            Some(id) => view.history(self.name(), id, ATTEMPTS_KEPT),
+            None => Ok(Vec::new()),
+        })
     }
 
     /// The number of unfinished items of each group.

@@ -5,8 +5,9 @@ use std::path::Path;
 use super::Queue;
 use super::run::{Change, Verb};
 use super::steps::AT_A_TIME;
+use super::target::{Target, Targets};
 use crate::error::{Error, Result};
-use crate::model::{Event, When};
+use crate::model::{Event, Status, When};
 use crate::store::Kept;
 
 impl Queue {
@@ -20,12 +21,30 @@ impl Queue {
         self.bring_back(&ids, delay, |tx, id, run_at| tx.retry_failed(self.name(), id, max_retries, otherwise, run_at))
     }
 
-    /// Returns all failed items to pending with their retries reset, including dead letters, in batches; returns how
-    /// many. Of several items with one key, only the latest is retried.
-    pub fn retry_all(&self, delay: i64) -> Result<usize> {
-        let mut ids = self.read(|view| view.failed_ids(self.name()))?;
-        ids.reverse();
+    /// Returns several failed or cancelled items to pending with their retries reset, including dead letters, in
+    /// batches; returns how many. Of several items with one key, only the latest is retried.
+    pub fn retry_many(&self, targets: &Targets, delay: i64) -> Result<usize> {
+        if let Targets::Status(status) = targets
+            && !matches!(status, Status::Failed | Status::Cancelled)
+        {
+            let text = format!("retry brings back failed or cancelled items, not {} ones", status.as_str());
+            return Err(Error::Invalid(text));
+        }
+        let mut ids = self.locate_all(targets)?;
+        ids.sort_unstable_by(|one, other| other.cmp(one));
         self.bring_back(&ids, delay, |tx, id, run_at| tx.retry(self.name(), id, run_at))
+    }
+
+    /// Enqueues copies of several items, in batches; returns how many.
+    pub fn replay_many(&self, targets: &Targets, delay: i64) -> Result<usize> {
+        if let Targets::Status(status) = targets
+            && !matches!(status, Status::Done | Status::Failed | Status::Cancelled)
+        {
+            let text = format!("replay copies done, failed or cancelled items, not {} ones", status.as_str());
+            return Err(Error::Invalid(text));
+        }
+        let ids = self.locate_all(targets)?;
+        self.bring_back(&ids, delay, |tx, id, run_at| Ok(tx.replay(self.name(), id, run_at)?.is_some()))
     }
 
     fn bring_back(
@@ -39,7 +58,7 @@ impl Queue {
         }
         let mut steps = ids.chunks(AT_A_TIME as usize);
         self.in_steps(Verb::Repair, |tx| {
-            let run_at = (delay > 0).then(|| tx.now().plus(delay));
+            let run_at = due(tx, delay);
             let mut count = 0;
             for id in steps.next().unwrap_or_default() {
                 count += usize::from(bring_back(tx, *id, run_at)?);
@@ -48,33 +67,45 @@ impl Queue {
         })
     }
 
+    /// Runs a change of one item. Without such an item, nothing is changed.
+    fn change<T: Default + Send>(
+        &self,
+        target: &Target,
+        change: impl FnOnce(&Change, i64) -> Result<T> + Send,
+    ) -> Result<T> {
+        self.run(Verb::Repair, |tx| match self.locate(tx.view(), target)? {
+            Some(id) => change(tx, id),
+            None => Ok(T::default()),
+        })
+    }
+
     /// Returns one failed or cancelled item to pending with its retries reset, in its old place.
-    pub fn retry(&self, id: i64) -> Result<bool> {
-        self.run(Verb::Repair, |tx| {
+    pub fn retry(&self, target: &Target, delay: i64) -> Result<bool> {
+        self.change(target, |tx, id| {
             tx.tell(Event::Claimable);
-            tx.retry(self.name(), id, None)
+            tx.retry(self.name(), id, due(tx, delay))
         })
     }
 
     /// Enqueues a copy of an item and returns its id.
-    pub fn replay(&self, id: i64) -> Result<Option<i64>> {
-        self.run(Verb::Repair, |tx| {
+    pub fn replay(&self, target: &Target, delay: i64) -> Result<Option<i64>> {
+        self.change(target, |tx, id| {
             tx.tell(Event::Claimable);
-            tx.replay(self.name(), id)
+            tx.replay(self.name(), id, due(tx, delay))
         })
     }
 
     /// Makes a delayed item due at once.
-    pub fn run_now(&self, id: i64) -> Result<bool> {
-        self.run(Verb::Repair, |tx| {
+    pub fn run_now(&self, target: &Target) -> Result<bool> {
+        self.change(target, |tx, id| {
             tx.tell(Event::Claimable);
             tx.run_now(self.name(), id)
         })
     }
 
     /// Reschedules a pending item to an earlier or later time.
-    pub fn run_later(&self, id: i64, when: When) -> Result<bool> {
-        self.run(Verb::Repair, |tx| {
+    pub fn run_later(&self, target: &Target, when: When) -> Result<bool> {
+        self.change(target, |tx, id| {
             tx.tell(Event::Claimable);
             tx.run_later(self.name(), id, when.due(tx.now()))
         })
@@ -82,8 +113,8 @@ impl Queue {
 
     /// Cancels an item. An item in progress becomes `cancelled` when its worker reports or its lease ends. Its receipt
     /// is invalid from now on.
-    pub fn cancel(&self, id: i64) -> Result<bool> {
-        self.run(Verb::Repair, |tx| {
+    pub fn cancel(&self, target: &Target) -> Result<bool> {
+        self.change(target, |tx, id| {
             tx.tell(Event::Removed { id });
             Ok(tx.cancel(self.name(), id)? || tx.cancel_running(self.name(), id)?)
         })
@@ -91,8 +122,8 @@ impl Queue {
 
     /// Removes an item, unless a foreign key of another table refers to it. If the item is claimed, its receipt is
     /// invalid from now on.
-    pub fn delete(&self, id: i64) -> Result<bool> {
-        self.run(Verb::Repair, |tx| match tx.kept(self.name(), &[id])?.first() {
+    pub fn delete(&self, target: &Target) -> Result<bool> {
+        self.change(target, |tx, id| match tx.kept(self.name(), &[id])?.first() {
             None => {
                 tx.tell(Event::Removed { id });
                 tx.delete(self.name(), id)
@@ -133,4 +164,8 @@ impl Queue {
     pub(super) fn paused_key(&self) -> String {
         format!("paused:{}", self.name())
     }
+}
+
+fn due(tx: &Change, delay: i64) -> Option<i64> {
+    (delay > 0).then(|| tx.now().plus(delay))
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::model::{Event, KeyName, LATEST_MS, NewItem, Now, Schedule};
 use crate::rules::name;
 use crate::rules::tick::Timing;
-use crate::store::{Scope, Wait};
+use crate::store::{NewRow, Scope, Wait};
 
 /// A clock that goes back by less than this was only adjusted.
 const SMALL_STEP_MS: i64 = 3_600_000;
@@ -16,13 +16,8 @@ const TICKS_AT_A_TIME: usize = 64;
 
 impl Queue {
     /// Adds a schedule, or replaces the one of that name. If the timing is the same, the next tick is kept.
-    pub fn schedule(&self, name: &str, timing: Timing, mut item: NewItem) -> Result<Schedule> {
-        name::check("a schedule's name", name)?;
-        timing.check(self.options.clock.now())?;
-        let row = self.prepare(item.clone())?.row;
-        if let (Some(key), Some(made)) = (&mut item.key, &row.key) {
-            key.name = KeyName::Given(made.clone());
-        }
+    pub fn schedule(&self, name: &str, timing: Timing, item: NewItem) -> Result<Schedule> {
+        let (item, row) = self.scheduled(name, &timing, item)?;
         self.run(Verb::Configure, |tx| {
             tx.lock(Scope::Schedules(self.name()))?;
             let known = tx.schedules(self.name())?.into_iter().find(|known| known.name == name);
@@ -37,6 +32,17 @@ impl Queue {
             tx.tell(Event::Changed);
             Ok(schedule)
         })
+    }
+
+    /// Checks a schedule. Returns its item, with the key that its ticks have, and the row.
+    pub(super) fn scheduled(&self, name: &str, timing: &Timing, mut item: NewItem) -> Result<(NewItem, NewRow)> {
+        name::check("a schedule's name", name)?;
+        timing.check(self.options.clock.now())?;
+        let row = self.prepare(item.clone())?.row;
+        if let (Some(key), Some(made)) = (&mut item.key, &row.key) {
+            key.name = KeyName::Given(made.clone());
+        }
+        Ok((item, row))
     }
 
     pub fn schedules(&self) -> Result<Vec<Schedule>> {

@@ -1,9 +1,12 @@
-//! Settings of a queue: those stored for all processes, and those in effect for this object.
+//! Settings of a queue: stored by the first object that is opened with them, or by `configure`, for all processes.
+
+use std::sync::atomic::Ordering;
 
 use super::Queue;
 use super::run::{Change, Verb};
 use crate::error::{Error, Result};
 use crate::model::Event;
+use crate::rules::conflict::Place;
 use crate::rules::settings::{NAMES, Settings};
 use crate::store::{Scope, StoredSettings};
 
@@ -15,43 +18,37 @@ pub struct Current {
 }
 
 impl Queue {
-    /// The settings in effect: those this object was opened with, else the file's, else the defaults.
+    /// The settings in effect: the file's, else the defaults. A lease that this object was opened with is its own.
     pub fn settings(&self) -> arc_swap::Guard<std::sync::Arc<Current>> {
         self.current.load()
     }
 
-    /// The settings this object was opened with, except those configured since. They open the same queue again.
-    pub fn given(&self) -> Settings {
-        let mut given = Settings::clone(&self.given.load());
-        // A closed queue returns the last settings it knew.
-        if let Ok(stored) = self.reread_settings() {
-            given.yield_to(&stored);
-        }
-        given
+    /// The lease this object was opened with, unless one was configured since.
+    pub fn own_lease_ms(&self) -> Option<i64> {
+        Some(self.own_lease_ms.load(Ordering::Relaxed)).filter(|lease| *lease > 0)
     }
 
-    /// Reads the file's settings, and refuses arguments that differ from them.
-    pub(super) fn read_settings(&self) -> Result<()> {
-        let given = self.given.load();
+    /// Stores the settings this object was opened with, if the file has none of that name. Refuses those that differ
+    /// from the file's. If all are stored already, nothing is written and no lock is taken.
+    pub(super) fn settle_settings(&self) -> Result<()> {
+        let given = self.options.settings.shared();
+        let place = Place { path: self.path(), queue: self.name().to_owned() };
         let stored = self.reread_settings()?;
-        given.check_against(&stored, self.name())?;
-        match (given.group_limit, stored.group_limit) {
-            // The file enforces the group limit, so the process that gives one stores it. Another process may have been
-            // first.
-            (Some(wanted), None) if wanted != 1 => {
-                self.run(Verb::Configure, |tx| {
-                    tx.lock(Scope::Settings(self.name()))?;
-                    let group_limit = parse(&tx.settings(self.name())?)?.group_limit;
-                    given.check_against(&Settings { group_limit, ..Settings::default() }, self.name())?;
-                    self.store_group_limit(tx, Some(wanted))
-                })?;
-                self.reread_settings().map(drop)
-            }
-            _ => Ok(()),
+        given.check_against(&stored, &place)?;
+        if given.or(&stored) == stored {
+            return Ok(());
         }
+        self.run(Verb::Configure, |tx| {
+            tx.lock(Scope::Settings(self.name()))?;
+            // Another process may have stored its own meanwhile.
+            let before = parse(&tx.settings(self.name())?)?;
+            given.check_against(&before, &place)?;
+            self.store_settings(tx, &before, &given.or(&before))
+        })?;
+        self.reread_settings().map(drop)
     }
 
-    /// Reads the file's settings; they apply where this object was given none.
+    /// Reads the file's settings; they apply to this object from now on.
     pub(super) fn reread_settings(&self) -> Result<Settings> {
         let stored = self.read(|view| view.settings(self.name()))?;
         let settings = parse(&stored)?;
@@ -89,22 +86,17 @@ impl Queue {
         Ok(())
     }
 
-    /// Settings given at opening stay in effect, except the group limit, which only the file decides.
     fn apply_settings(&self, stored: StoredSettings, read: &Settings) {
-        let given = self.given.load();
-        let group_limit = read.group_limit.or(given.group_limit.filter(|limit| *limit == 1));
-        self.current.store(Current { stored, settings: Settings { group_limit, ..given.or(read) } }.into());
+        let lease_ms = self.own_lease_ms().or(read.lease_ms);
+        self.current.store(Current { stored, settings: Settings { lease_ms, ..read.clone() } }.into());
     }
 
     /// Stores the settings in `set` in the file, for all processes, and removes those named in `forgotten`.
     pub fn configure(&self, set: &Settings, forgotten: &[String]) -> Result<()> {
         set.check()?;
-        let mut given = Settings::clone(&self.given.load());
-        for name in forgotten.iter().map(String::as_str).chain(set.names()) {
-            if !given.forget(name) {
-                let known = NAMES.join(", ");
-                return Err(Error::Invalid(format!("there is no setting '{name}' to configure; there are {known}")));
-            }
+        if let Some(name) = forgotten.iter().find(|name| !NAMES.contains(&name.as_str())) {
+            let known = NAMES.join(", ");
+            return Err(Error::Invalid(format!("there is no setting '{name}' to configure; there are {known}")));
         }
         self.run(Verb::Configure, |tx| {
             tx.lock(Scope::Settings(self.name()))?;
@@ -113,31 +105,31 @@ impl Queue {
             for name in forgotten {
                 stored.forget(name);
             }
-            tx.set_setting(&self.settings_key(), &stored.render())?;
-            if stored.group_rate != before.group_rate {
-                self.review_holds(tx, stored.group_rate)?;
-            }
-            // The new settings may allow more, so waiting workers look again.
-            tx.tell(Event::Changed);
-            self.store_group_limit(tx, stored.group_limit)
+            self.store_settings(tx, &before, &stored)
         })?;
-        self.given.store(given.into());
-        // The change is committed by now. A stored setting that conflicts with an argument of this object is no longer
-        // a reason to refuse it.
+        if set.lease_ms.is_some() || forgotten.iter().any(|name| name == "lease") {
+            self.own_lease_ms.store(0, Ordering::Relaxed);
+        }
         self.reread_settings()?;
         Ok(())
     }
 
-    fn store_group_limit(&self, tx: &Change, limit: Option<u32>) -> Result<()> {
-        let key = format!("group_limit:{}", self.name());
-        if parse(&tx.settings(self.name())?)?.group_limit == limit {
+    fn store_settings(&self, tx: &Change, before: &Settings, settings: &Settings) -> Result<()> {
+        tx.set_setting(&self.settings_key(), &settings.render())?;
+        if settings.group_rate != before.group_rate {
+            self.review_holds(tx, settings.group_rate)?;
+        }
+        // The new settings may allow more, so waiting workers look again.
+        tx.tell(Event::Changed);
+        if settings.group_limit == before.group_limit {
             return Ok(());
         }
-        match limit {
+        let key = format!("group_limit:{}", self.name());
+        match settings.group_limit {
             Some(limit) => tx.set_setting(&key, &limit.to_string())?,
             None => drop(tx.clear_setting(&key)?),
         }
-        tx.groups_moved(self.name())
+        if settings.group_limit() == before.group_limit() { Ok(()) } else { tx.groups_moved(self.name()) }
     }
 
     fn settings_key(&self) -> String {

@@ -1,5 +1,6 @@
 //! The rules: pure functions of facts, the time and a random number. Everything a rule needs is an argument.
 
+pub mod conflict;
 #[cfg(any(feature = "python", test))]
 pub mod ending;
 pub mod key;

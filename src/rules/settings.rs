@@ -1,8 +1,9 @@
-//! Settings: those an object was opened with, those `configure` stored in the file, and which of them apply.
+//! Settings: those an object was opened with, those stored in the file, and which of them apply.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::conflict::{Place, conflict};
 use super::outcome::RetryState;
 use super::rate::Rate;
 use super::retry::Retry;
@@ -93,12 +94,17 @@ impl Settings {
         }
     }
 
-    /// Refuses an object whose arguments differ from the stored settings.
-    pub fn check_against(&self, stored: &Self, queue: &str) -> Result<()> {
+    /// The settings that hold for every process. The lease of an object is its own.
+    pub fn shared(&self) -> Self {
+        Self { lease_ms: None, ..self.clone() }
+    }
+
+    /// Refuses settings that differ from those stored at `place`.
+    pub fn check_against(&self, stored: &Self, place: &Place) -> Result<()> {
         macro_rules! compare {
             ($($field:ident $name:literal),*) => {
                 $(if let (Some(given), Some(stored)) = (&self.$field, &stored.$field) && given != stored {
-                    return Err(conflict($name, queue, &stored.shown($name), &given.shown($name)));
+                    return Err(conflict($name, place, given, stored));
                 })*
             };
         }
@@ -118,18 +124,6 @@ impl Settings {
         }
         for_each_setting!(overlay);
         all
-    }
-
-    /// Unsets those that differ from the stored settings.
-    pub fn yield_to(&mut self, stored: &Self) {
-        macro_rules! clear {
-            ($($field:ident $name:literal),*) => {
-                $(if stored.$field.is_some() && stored.$field != self.$field {
-                    self.$field = None;
-                })*
-            };
-        }
-        for_each_setting!(clear);
     }
 
     /// Unsets a setting by its argument name. Returns whether there is a setting of that name.
@@ -190,59 +184,6 @@ impl Settings {
     }
 }
 
-/// A value in the form that the user gave it.
-trait Shown {
-    fn shown(&self, name: &str) -> String;
-}
-
-impl Shown for i64 {
-    fn shown(&self, name: &str) -> String {
-        // Users give durations in seconds.
-        if name.starts_with("keep_last") || name == "max_pending" {
-            self.to_string()
-        } else {
-            format!("{:?}", *self as f64 / 1000.0)
-        }
-    }
-}
-
-impl Shown for u32 {
-    fn shown(&self, _: &str) -> String {
-        self.to_string()
-    }
-}
-
-impl Shown for usize {
-    fn shown(&self, _: &str) -> String {
-        self.to_string()
-    }
-}
-
-impl Shown for bool {
-    fn shown(&self, _: &str) -> String {
-        if *self { "True".into() } else { "False".into() }
-    }
-}
-
-impl Shown for Rate {
-    fn shown(&self, _: &str) -> String {
-        self.to_string()
-    }
-}
-
-impl Shown for Retry {
-    fn shown(&self, _: &str) -> String {
-        self.to_string()
-    }
-}
-
-fn conflict(name: &str, queue: &str, stored: &str, given: &str) -> Error {
-    Error::SettingsConflict(format!(
-        "the file has {name}={stored} for the queue '{queue}', and this object was given {given}; leave the argument out \
-         to take the stored one, or change it for everybody with configure({name}=…)"
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,13 +206,9 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_named() {
-        let given = Settings { lease_ms: Some(1), ..Settings::default() };
-        assert!(given.check_against(&given, "q").is_ok());
-        assert!(given.check_against(&Settings::default(), "q").is_ok());
-        let stored = Settings { lease_ms: Some(2), ..Settings::default() };
-        let said = given.check_against(&stored, "q").unwrap_err().to_string();
-        assert!(said.contains("lease") && said.contains("'q'") && said.contains("configure"), "{said}");
+    fn the_lease_is_no_shared_setting() {
+        let given = Settings { lease_ms: Some(1), keep_last: Some(0), ..Settings::default() };
+        assert_eq!(given.shared(), Settings { keep_last: Some(0), ..Settings::default() });
     }
 
     #[test]

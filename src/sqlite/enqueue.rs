@@ -45,7 +45,7 @@ impl Transaction<'_> {
         let puts = std::mem::take(&mut enqueue.puts);
         let ids = puts.into_iter().map(|put| self.put(enqueue.queue, put)).collect::<Result<_>>()?;
         if let (Some(limit), Some(before)) = (enqueue.max_pending, before) {
-            room::check(limit, before, pending()?)?;
+            room::check(enqueue.queue, limit, before, pending()?)?;
         }
         Ok(Enqueued::Ids(ids))
     }

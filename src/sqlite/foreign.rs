@@ -3,9 +3,10 @@
 use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params};
 
+use super::schedule::with_schedule_values;
 use super::statement;
 use crate::error::Result;
-use crate::model::{Now, Value};
+use crate::model::{Now, Schedule, Value};
 use crate::store::{ForeignStatements, NewRow, Statement};
 
 pub struct Foreign;
@@ -38,6 +39,34 @@ impl ForeignStatements for Foreign {
     fn foreign_triggers(&self) -> Statement {
         question(statement!("foreign_triggers"))
     }
+
+    fn known_schedule(&self, queue: &str, name: &str) -> Result<Statement> {
+        query(statement!("known_schedule"), params![queue, name])
+    }
+
+    fn schedule(&self, queue: &str, schedule: &Schedule, row: &NewRow) -> Result<Statement> {
+        with_schedule_values(queue, schedule, row, |values| command(statement!("schedule"), values))
+    }
+
+    fn savepoint(&self) -> Statement {
+        order(statement!("savepoint"))
+    }
+
+    fn release(&self) -> Statement {
+        order(statement!("savepoint_release"))
+    }
+
+    fn undo(&self) -> Statement {
+        order(statement!("savepoint_undo"))
+    }
+
+    fn begin(&self) -> Statement {
+        order(statement!("begin"))
+    }
+
+    fn roll_back(&self) -> Statement {
+        order(statement!("roll_back"))
+    }
 }
 
 fn command(sql: &'static str, values: &[&dyn ToSql]) -> Result<Statement> {
@@ -51,6 +80,10 @@ fn query(sql: &'static str, values: &[&dyn ToSql]) -> Result<Statement> {
 
 fn question(sql: &'static str) -> Statement {
     Statement { sql, values: Vec::new(), returns_rows: true }
+}
+
+fn order(sql: &'static str) -> Statement {
+    Statement { sql, values: Vec::new(), returns_rows: false }
 }
 
 fn owned(value: &dyn ToSql) -> rusqlite::Result<Value> {

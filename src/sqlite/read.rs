@@ -32,11 +32,8 @@ impl View for Transaction<'_> {
         Ok(id >= 1 && id <= largest.max(latest))
     }
 
-    fn get_by_key(&self, queue: &str, key: &str) -> Result<Option<Item>> {
-        match self.one(statement!("get_by_key"), params![key, queue])? {
-            Some(id) => self.item(id),
-            None => Ok(None),
-        }
+    fn newest_with_key(&self, queue: &str, key: &str) -> Result<Option<i64>> {
+        self.one(statement!("newest_with_key"), params![key, queue])
     }
 
     fn items(&self, queue: &str, page: &Page) -> Result<Vec<Item>> {
@@ -112,8 +109,8 @@ impl View for Transaction<'_> {
         self.sorted_ids(statement!("retriable"), params![queue, for_all, otherwise])
     }
 
-    fn failed_ids(&self, queue: &str) -> Result<Vec<i64>> {
-        self.sorted_ids(statement!("failed_ids"), params![queue])
+    fn finished_ids(&self, queue: &str, status: Status) -> Result<Vec<i64>> {
+        self.sorted_ids(statement!("finished_ids"), params![queue, status.as_str()])
     }
 
     fn scout(&self, queue: &str, lease_ms: i64, thorough: bool) -> Result<Scout> {

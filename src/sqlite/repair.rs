@@ -39,9 +39,10 @@ impl RepairTx for Transaction<'_> {
         Ok(self.connection.prepare_cached(statement!("run_later"))?.execute(params![id, queue, run_at])? == 1)
     }
 
-    fn replay(&self, queue: &str, id: i64) -> Result<Option<i64>> {
+    fn replay(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<Option<i64>> {
         let mut statement = self.connection.prepare_cached(statement!("replay"))?;
-        let made = statement.execute(params![id, queue, self.now_text()]).map_err(|error| self.not_inserted(error))?;
+        let values = params![id, queue, self.now_text(), run_at];
+        let made = statement.execute(values).map_err(|error| self.not_inserted(error))?;
         if made == 0 && self.one::<bool>(statement!("replayable"), params![id, queue])?.is_some() {
             return Err(self.without_effect(&format!("the copy of item {id}")));
         }

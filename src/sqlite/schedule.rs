@@ -1,6 +1,6 @@
 //! The statements of recurring schedules on SQLite.
 
-use rusqlite::params;
+use rusqlite::{ToSql, params};
 
 use super::rows::read_schedule;
 use super::{Transaction, statement};
@@ -11,32 +11,7 @@ use crate::store::{NewRow, ScheduleTx};
 
 impl ScheduleTx for Transaction<'_> {
     fn set_schedule(&self, queue: &str, schedule: &Schedule, row: &NewRow) -> Result<()> {
-        let (cron, every, tz) = match &schedule.timing {
-            Timing::Cron { pattern, tz } => (Some(pattern.as_str()), None, tz.as_str()),
-            Timing::Every(every) => (None, Some(*every), "UTC"),
-        };
-        self.run(
-            statement!("schedule"),
-            params![
-                queue,
-                schedule.name,
-                cron,
-                every,
-                tz,
-                schedule.next_at,
-                row.content,
-                row.content_type,
-                row.project,
-                row.source_path,
-                row.doc_date,
-                row.priority,
-                row.max_retries,
-                row.headers,
-                row.group,
-                row.key,
-                row.checksum,
-            ],
-        )?;
+        with_schedule_values(queue, schedule, row, |values| self.run(statement!("schedule"), values))?;
         Ok(())
     }
 
@@ -61,4 +36,36 @@ impl ScheduleTx for Transaction<'_> {
     fn unschedule(&self, queue: &str, name: &str) -> Result<bool> {
         Ok(self.run(statement!("unschedule"), params![queue, name])? == 1)
     }
+}
+
+/// Passes on the values of `sql/schedule.sql`.
+pub fn with_schedule_values<T>(
+    queue: &str,
+    schedule: &Schedule,
+    row: &NewRow,
+    run: impl FnOnce(&[&dyn ToSql]) -> Result<T>,
+) -> Result<T> {
+    let (cron, every, tz) = match &schedule.timing {
+        Timing::Cron { pattern, tz } => (Some(pattern.as_str()), None, tz.as_str()),
+        Timing::Every(every) => (None, Some(*every), "UTC"),
+    };
+    run(params![
+        queue,
+        schedule.name,
+        cron,
+        every,
+        tz,
+        schedule.next_at,
+        row.content,
+        row.content_type,
+        row.project,
+        row.source_path,
+        row.doc_date,
+        row.priority,
+        row.max_retries,
+        row.headers,
+        row.group,
+        row.key,
+        row.checksum,
+    ])
 }

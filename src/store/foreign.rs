@@ -3,7 +3,7 @@
 
 use super::NewRow;
 use crate::error::Result;
-use crate::model::{Now, Value};
+use crate::model::{Now, Schedule, Value};
 
 /// A statement and its values.
 #[derive(Clone)]
@@ -34,4 +34,26 @@ pub trait ForeignStatements: Send + Sync {
 
     /// The names of the application's triggers on our table.
     fn foreign_triggers(&self) -> Statement;
+
+    /// Finds a schedule by name; returns its cron pattern, interval and time zone, its next and last tick, and the last
+    /// item.
+    fn known_schedule(&self, queue: &str, name: &str) -> Result<Statement>;
+
+    /// Adds or replaces a schedule.
+    fn schedule(&self, queue: &str, schedule: &Schedule, row: &NewRow) -> Result<Statement>;
+
+    /// Begins a part of the caller's transaction that can be undone.
+    fn savepoint(&self) -> Statement;
+
+    /// Ends that part.
+    fn release(&self) -> Statement;
+
+    /// Undoes that part; it is still to be ended.
+    fn undo(&self) -> Statement;
+
+    /// Begins a transaction that writes.
+    fn begin(&self) -> Statement;
+
+    /// Undoes that transaction.
+    fn roll_back(&self) -> Statement;
 }

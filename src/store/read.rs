@@ -42,8 +42,8 @@ pub trait View {
     /// Returns whether an item of any queue had this id and was removed.
     fn is_gone(&self, id: i64) -> Result<bool>;
 
-    /// The newest item with a key.
-    fn get_by_key(&self, queue: &str, key: &str) -> Result<Option<Item>>;
+    /// The id of the newest item with a key.
+    fn newest_with_key(&self, queue: &str, key: &str) -> Result<Option<i64>>;
 
     fn items(&self, queue: &str, page: &Page) -> Result<Vec<Item>>;
 
@@ -77,8 +77,8 @@ pub trait View {
     /// The failed items below their retry limit, in the order of their ids.
     fn retriable(&self, queue: &str, for_all: Option<u32>, otherwise: u32) -> Result<Vec<i64>>;
 
-    /// The failed items, in the order of their ids.
-    fn failed_ids(&self, queue: &str) -> Result<Vec<i64>>;
+    /// The items of a finished status, in the order of their ids.
+    fn finished_ids(&self, queue: &str, status: Status) -> Result<Vec<i64>>;
 
     /// What a claim would find. A thorough one includes what only other programs write.
     fn scout(&self, queue: &str, lease_ms: i64, thorough: bool) -> Result<Scout>;

@@ -29,8 +29,8 @@ pub trait RepairTx {
     /// Makes a pending item due at `run_at`. Returns whether there was one.
     fn run_later(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<bool>;
 
-    /// Enqueues a copy of the item. Returns the copy's id.
-    fn replay(&self, queue: &str, id: i64) -> Result<Option<i64>>;
+    /// Enqueues a copy of the item, due at `run_at`. Returns the copy's id.
+    fn replay(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<Option<i64>>;
 
     /// Deletes the item. Returns whether there was one.
     fn delete(&self, queue: &str, id: i64) -> Result<bool>;

@@ -53,3 +53,10 @@ def test_what_is_no_setting_is_told_and_nothing_is_stored(call, queue, setting, 
     ended = call("configure", "max_retries=9", setting)
     assert (ended.code, says in ended.err) == (1, True), ended.err
     assert queue.options == before
+
+
+def test_commands_that_only_read_store_no_settings(call, queue, sql):
+    queue.enqueue("x")
+    for command in (["status"], ["list"], ["show", "1"], ["doctor"], ["configure"]):
+        assert call(*command).code == 0, command
+    assert sql(queue.path, "SELECT key FROM membox_queue_meta WHERE key LIKE '%settings:%'") == []

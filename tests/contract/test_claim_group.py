@@ -10,7 +10,7 @@ from membox_queue import NewItem
 def batch(queue):
     queue.enqueue("free", priority=9)
     queue.enqueue_many(NewItem(name, group=name[0]) for name in ("a1", "a2", "b1", "a3"))
-    return queue.claim_group()
+    return queue.claim_group("a")
 
 
 def contents(items):
@@ -19,9 +19,25 @@ def contents(items):
 
 def test_it_takes_everything_pending_of_one_free_group_in_order(queue, batch):
     assert contents(batch) == ["a1", "a2", "a3"]
+    queue.mark_done(queue.claim())
     assert contents(queue.claim_group()) == ["b1"]
     assert queue.claim_group() == []
     assert queue.mark_done_many(batch) == 3
+
+
+def test_an_item_without_a_group_comes_alone_when_it_is_first(queue):
+    queue.enqueue_many(["free", "alone", NewItem("a1", group="a"), NewItem("urgent", priority=9)])
+    queue.enqueue("a2", group="a")
+    batches = [queue.claim_group() for _ in range(5)]
+    assert [contents(batch) for batch in batches] == [["urgent"], ["free"], ["alone"], ["a1", "a2"], []]
+    assert [queue.mark_done_many(batch) for batch in batches] == [1, 1, 1, 2, 0]
+
+
+def test_whoever_waits_for_any_group_is_given_an_item_without_one(queue):
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(queue.claim_group, wait=30)
+        queue.enqueue("free")
+        assert contents(waiting.result(30)) == ["free"]
 
 
 def test_failing_one_gives_the_later_ones_back_uncounted(queue, batch):

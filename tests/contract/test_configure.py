@@ -1,4 +1,4 @@
-"""configure: settings stored in the file, for all processes and for later."""
+"""Settings: stored by the first who gives them, or by `configure`, for all processes and for later."""
 
 import json
 import pickle
@@ -49,6 +49,10 @@ OTHERS = {
 }
 
 
+SHARED = [name for name in OTHERS if name != "lease"]
+"""The settings that hold for every process; a lease that is given to an object is its own."""
+
+
 def settings(queue):
     return {name: value for name, value in queue.options.items() if name in DEFAULTS}
 
@@ -88,16 +92,29 @@ def test_a_setting_is_stored_alone_and_forgotten_by_none(queue, open_queue, name
         assert settings(other) == {**DEFAULTS, name: OTHERS[name]}
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_an_argument_may_repeat_what_is_stored_but_not_differ_from_it(queue, open_queue, name):
-    queue.configure(**{name: OTHERS[name]})
-    open_queue(**{name: OTHERS[name]}).close()
-    other = Rate(9, per=9) if "rate" in name else Retry(max=9) if name == "retry" else 9
-    if name == "keep_content":
-        other = True
+def different(name):
+    """Return a value that is neither the default nor in OTHERS."""
+    if "rate" in name:
+        return Rate(9, per=9)
+    return {"retry": Retry(max=9), "keep_content": True}.get(name, 9)
+
+
+@pytest.mark.parametrize("by", ["configure", "argument"])
+@pytest.mark.parametrize("name", SHARED)
+def test_an_argument_may_repeat_what_is_stored_but_not_differ_from_it(open_queue, name, by):
+    given = {name: OTHERS[name]}
+    if by == "configure":
+        open_queue().configure(**given)
+    else:
+        open_queue(**given).close()
+    open_queue(**given).close()
     with pytest.raises(SettingsConflictError, match=rf"{name}=.*'ingest'.*configure\({name}=") as raised:
-        open_queue(**{name: other})
-    assert isinstance(pickle.loads(pickle.dumps(raised.value)), SettingsConflictError)
+        open_queue(**{name: different(name)})
+    copy = pickle.loads(pickle.dumps(raised.value))
+    for error in (raised.value, copy):
+        assert isinstance(error, SettingsConflictError)
+        assert (error.name, error.queue) == (name, "ingest")
+        assert (error.given, error.stored) == (different(name), OTHERS[name])
     with open_queue() as again:
         assert settings(again) == {**DEFAULTS, name: OTHERS[name]}
 
@@ -105,13 +122,12 @@ def test_an_argument_may_repeat_what_is_stored_but_not_differ_from_it(queue, ope
 @pytest.mark.parametrize(
     ("name", "stored", "given", "said"),
     [
-        ("max_retries", 2, 5, ("=2 ", "given 5;")),
-        ("keep_last", 0, 100, ("=0 ", "given 100;")),
-        ("lease", 5.5, 6.5, ("=5.5 ", "given 6.5;")),
-        ("keep_for", 86400.5, 10.5, ("=86400.5 ", "given 10.5;")),
-        ("keep_content", False, True, ("=False ", "given True;")),
-        ("rate", Rate(3), Rate(4), (f"={Rate(3)!r} ", f"given {Rate(4)!r};")),
-        ("retry", Retry(max=2), Retry(max=3), (f"={Retry(max=2)!r} ", f"given {Retry(max=3)!r};")),
+        ("max_retries", 2, 5, ("=2 stored", "gives max_retries=5;")),
+        ("keep_last", 0, 100, ("=0 stored", "gives keep_last=100;")),
+        ("keep_for", 86400.5, 10.5, ("=86400.5 stored", "gives keep_for=10.5;")),
+        ("keep_content", False, True, ("=False stored", "gives keep_content=True;")),
+        ("rate", Rate(3), Rate(4), (f"={Rate(3)!r} stored", f"gives rate={Rate(4)!r};")),
+        ("retry", Retry(max=2), Retry(max=3), (f"={Retry(max=2)!r} stored", f"gives retry={Retry(max=3)!r};")),
     ],
 )
 def test_a_conflict_names_both_values_as_python_writes_them(queue, open_queue, name, stored, given, said):
@@ -128,11 +144,107 @@ def test_settings_belong_to_one_queue_of_the_file(queue, open_queue):
         assert (queue.options["lease"], queue.options["group_limit"]) == (5, 2)
 
 
-def test_an_argument_is_not_stored(open_queue):
-    with open_queue(lease=5, max_retries=9):
-        pass
+@pytest.mark.parametrize("name", SHARED)
+def test_a_setting_is_stored_by_the_first_who_gives_it(queue, open_queue, name):
+    with open_queue(**{name: OTHERS[name]}) as first:
+        assert settings(first) == {**DEFAULTS, name: OTHERS[name]}
+    queue.claim()
+    assert settings(queue) == {**DEFAULTS, name: OTHERS[name]}
+    with open_queue() as later:
+        assert settings(later) == {**DEFAULTS, name: OTHERS[name]}
+
+
+def test_a_setting_that_is_given_as_its_default_is_stored_too(open_queue):
+    open_queue(max_retries=3, group_limit=1).close()
+    with pytest.raises(SettingsConflictError, match="max_retries=3"):
+        open_queue(max_retries=4)
+    with pytest.raises(SettingsConflictError, match="group_limit=1"):
+        open_queue(group_limit=2)
+
+
+def test_settings_that_are_given_later_are_added_to_those_that_are_stored(open_queue):
+    open_queue(max_retries=7).close()
+    open_queue(max_retries=7, keep_last=5).close()
+    with open_queue(keep_last=5) as queue:
+        assert settings(queue) == {**DEFAULTS, "max_retries": 7, "keep_last": 5}
+
+
+def test_who_is_refused_stores_nothing(open_queue):
+    open_queue(max_retries=7).close()
+    with pytest.raises(SettingsConflictError):
+        open_queue(keep_last=5, max_retries=8)
     with open_queue() as queue:
-        assert settings(queue) == DEFAULTS
+        assert settings(queue) == {**DEFAULTS, "max_retries": 7}
+
+
+def test_a_policy_that_a_producer_gave_holds_for_a_worker_that_gives_none(open_queue):
+    with open_queue(retry=Retry(max=2, base=0, jitter=0)) as producer:
+        producer.enqueue("x")
+
+    def handler(item):
+        raise LookupError
+
+    with open_queue() as worker:
+        assert worker.drain(handler) == DrainReport(postponed=1, failed=1)
+
+
+def test_none_leaves_a_setting_as_it_is_stored_and_configure_removes_it(open_queue):
+    policy = Retry(max=5)
+    open_queue(retry=policy).close()
+    with open_queue(retry=None) as queue:
+        assert queue.options["retry"] == policy
+        queue.configure(retry=None)
+        assert queue.options["retry"] is None
+        with open_queue(retry=Retry(max=6)) as other:
+            assert other.options["retry"] == Retry(max=6)
+
+
+def test_of_those_who_open_at_once_with_different_settings_one_wins(open_queue):
+    barrier = threading.Barrier(8)
+    won, refused = [], []
+
+    def open_with(number):
+        barrier.wait()
+        try:
+            with open_queue(max_retries=number):
+                won.append(number)
+        except SettingsConflictError as error:
+            refused.append(error.stored)
+
+    threads = [threading.Thread(target=open_with, args=[number]) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(won) == 1
+    assert refused == won * 7
+
+
+def test_of_two_processes_that_open_at_once_with_different_settings_one_wins(open_queue, address, start):
+    processes = [start(PROGRAMS / "open_with.py", address, number) for number in range(4)]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    told = [process.communicate(timeout=30)[0].split() for process in processes]
+    won = [number for number, (outcome, _) in enumerate(told) if outcome == "opened"]
+    assert len(won) == 1
+    assert sorted(told) == sorted([["opened", str(won[0])], *[["refused", str(won[0])]] * 3])
+    with open_queue() as queue:
+        assert queue.options["max_retries"] == won[0]
+
+
+def test_the_lease_of_an_object_is_its_own(open_queue, clock):
+    with open_queue(lease=5) as queue, open_queue(lease=7) as other, open_queue() as third:
+        assert [each.options["lease"] for each in (queue, other, third)] == [5, 7, 60]
+        third.configure(lease=9)
+        queue.enqueue("x")
+        item = queue.claim()
+        assert item.lease_until - item.started_at == timedelta(seconds=5)
+        assert [each.options["lease"] for each in (queue, other, third)] == [5, 7, 9]
+        with open_queue(lease=8) as later:
+            assert later.options["lease"] == 8
 
 
 def test_who_configures_gives_up_an_own_argument_of_that_name(open_queue, elsewhere):
@@ -159,21 +271,14 @@ def test_an_open_queue_takes_over_what_another_process_stores_at_its_next_claim(
     assert settings(queue) == {**DEFAULTS, "max_retries": 1}
 
 
-def test_an_open_queue_keeps_what_it_was_opened_with(open_queue, elsewhere):
-    with open_queue(lease=5) as queue:
+def test_configure_changes_a_setting_also_for_those_who_were_opened_with_it(open_queue, elsewhere):
+    with open_queue(lease=5, max_retries=7) as queue:
         elsewhere(lease=600, max_retries=1)
         queue.enqueue("x")
         queue.claim()
         assert (queue.options["lease"], queue.options["max_retries"]) == (5, 1)
-        with pytest.raises(SettingsConflictError, match="lease"):
-            open_queue(lease=5)
-
-
-def test_configuring_one_thing_is_no_conflict_about_another(open_queue, elsewhere):
-    with open_queue(max_retries=5) as queue:
-        elsewhere(max_retries=7)
-        queue.configure(lease=10)
-        assert (queue.options["lease"], queue.options["max_retries"]) == (10, 5)
+        with pytest.raises(SettingsConflictError, match="max_retries"):
+            open_queue(max_retries=7)
 
 
 @pytest.mark.parametrize("given", [None, 1])
@@ -391,23 +496,18 @@ def test_a_policy_that_is_configured_sends_items_back(queue, clock):
     assert queue.get(1).status == "failed"
 
 
-def test_a_pickled_queue_takes_its_arguments_along_and_the_rest_from_the_file(open_queue):
-    with open_queue("mail", lease=5, rate=Rate(2, per=3), keep_content=False) as queue:
-        queue.configure(max_retries=1, lease=7)
-        assert queue._given["lease"] is None
+def test_a_pickled_queue_takes_its_own_options_along_and_the_rest_from_the_file(open_queue, elsewhere):
+    with open_queue("mail", lease=5, rate=Rate(2, per=3), keep_content=False, worker="me") as queue:
+        queue.configure(max_retries=1, rate=Rate(4))
         with pickle.loads(pickle.dumps(queue)) as copy:
             assert (copy.name, copy.path) == (queue.name, queue.path)
             assert copy.options == queue.options
+            assert (copy.options["lease"], copy.options["rate"], copy.options["worker"]) == (5, Rate(4), "me")
+        queue.configure(lease=7)
+        with pickle.loads(pickle.dumps(queue)) as copy:
             queue.configure(lease=None)
             copy.claim()
-            assert (copy.options["lease"], copy.options["rate"]) == (60, Rate(2, per=3))
-
-
-def test_a_queue_that_is_opened_once_more_yields_to_what_was_configured_since(open_queue, elsewhere):
-    with open_queue(lease=5, max_retries=7) as queue:
-        elsewhere(lease=600)
-        with pickle.loads(pickle.dumps(queue)) as copy:
-            assert (copy.options["lease"], copy.options["max_retries"]) == (600, 7)
+            assert copy.options["lease"] == 60
 
 
 def test_nothing_to_configure_changes_nothing(queue, open_queue):

@@ -480,3 +480,10 @@ def test_a_drain_that_cannot_bring_failed_items_back_leaves_no_lease_behind(addr
         with pytest.raises(QueueBusyError):
             queue.drain(nothing, retry_failed=True)
         assert not queue.worker_is_alive()
+
+
+def test_a_report_shows_what_is_not_zero():
+    assert repr(DrainReport()) == "DrainReport()"
+    report = DrainReport(done=2, lost=1, stopped=True)
+    assert repr(report) == "DrainReport(done=2, lost=1, stopped=True)"
+    assert eval(repr(report)) == report

@@ -1,7 +1,7 @@
 """enqueue_many: all or none, in one transaction."""
 
 import pytest
-from membox_queue import NewItem, PayloadTooLargeError
+from membox_queue import BY_CONTENT, NewItem, PayloadTooLargeError
 
 
 def test_contents_and_new_items_go_in_together_and_their_ids_come_back_in_order(queue):
@@ -49,8 +49,8 @@ def test_an_iterator_may_use_the_queue_itself(queue):
 
 
 def test_a_new_item_says_what_it_carries_but_does_not_spill_it():
-    new = NewItem("secret")
-    assert new.content == "secret"
+    new = NewItem("x" * 100 + "secret")
+    assert new.content == "x" * 100 + "secret"
     assert "secret" not in repr(new)
 
 
@@ -66,3 +66,17 @@ def test_what_would_fall_apart_into_pieces_is_refused(queue, items):
     with pytest.raises(TypeError, match="iterable of contents"):
         queue.enqueue_many(items)
     assert queue.pending() == 0
+
+
+@pytest.mark.parametrize(
+    ("item", "shown"),
+    [
+        (NewItem("a 'short' text"), """<NewItem "a 'short' text">"""),
+        (NewItem("x" * 1000, priority=5, group="a"), f"<NewItem '{'x' * 40}'…, priority=5, group='a'>"),
+        (NewItem({"a": [1]}, delay=2.5), """<NewItem {"a":[1]}, delay=2.5>"""),
+        (NewItem(b"abc", key=BY_CONTENT), "<NewItem of 3 bytes, key=BY_CONTENT>"),
+        (NewItem(object(), headers={"a": "b" * 99}), f"<NewItem of object, headers={{'a': '{'b' * 33}…>"),
+    ],
+)
+def test_an_item_to_enqueue_shows_the_beginning_of_its_content_and_its_options(item, shown):
+    assert repr(item) == shown

@@ -70,3 +70,61 @@ def test_a_closed_queue_says_to_open_a_new_one(queue):
 def test_too_much_content_says_how_much_is_allowed_and_what_to_do(open_queue):
     with open_queue(max_bytes=10) as queue, pytest.raises(PayloadTooLargeError, match=r"11 bytes.*10.*max_bytes"):
         queue.enqueue("x" * 11)
+
+
+def raised(kind, call, *arguments, **options):
+    """Return the error that a call raises, and its pickled copy."""
+    with pytest.raises(kind) as error:
+        call(*arguments, **options)
+    return error.value, pickle.loads(pickle.dumps(error.value))
+
+
+def test_a_full_queue_tells_its_limit(open_queue):
+    with open_queue("mail", max_pending=2) as mail:
+        mail.enqueue_many(["a", "b"])
+        for error in raised(QueueFullError, mail.enqueue, "c"):
+            assert (error.queue, error.limit, error.pending) == ("mail", 2, 3)
+        for error in raised(QueueFullError, mail.enqueue_many, ["c"] * 3):
+            assert (error.queue, error.limit, error.pending) == ("mail", 2, None)
+
+
+def test_a_duplicate_tells_its_key_and_id(queue):
+    qid = queue.enqueue("x", key="k")
+    for error in raised(DuplicateItemError, queue.enqueue, "x", key="k", on_duplicate="raise"):
+        assert (error.id, error.key) == (qid, "k")
+
+
+def test_what_is_too_large_tells_its_size_and_the_limit(open_queue, tmp_path):
+    file = tmp_path / "large.txt"
+    file.write_text("x" * 11, encoding="utf-8")
+    with open_queue(max_bytes=10) as queue:
+        for call, content in ((queue.enqueue, "x" * 11), (queue.enqueue_file, file)):
+            for error in raised(PayloadTooLargeError, call, content):
+                assert (error.size, error.limit) == (11, 10)
+        for error in raised(PayloadTooLargeError, queue.enqueue_many, ["x", "x" * 12]):
+            assert (error.size, error.limit) == (12, 10)
+
+
+def test_a_stale_claim_tells_its_item(open_queue):
+    with open_queue("mail") as mail:
+        mail.enqueue("x")
+        item = mail.claim()
+        mail.delete(1)
+        for error in (*raised(StaleClaimError, item.check), *raised(StaleClaimError, item.__exit__, None, None, None)):
+            assert (error.id, error.queue) == (1, "mail")
+        mail.enqueue("y")
+        item = mail.claim()
+        mail.mark_done(item)
+        for error in raised(StaleClaimError, item.__enter__):
+            assert (error.id, error.queue) == (2, "mail")
+        mail.enqueue("z")
+        item = mail.claim()
+        mail.cancel(3)
+        for error in raised(StaleClaimError, item.check):
+            assert (error.id, error.queue) == (3, "mail")
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_what_is_not_known_is_none(kind):
+    names = {name for parent in kind.__mro__ for name in vars(parent).get("__annotations__", {})}
+    assert [getattr(kind("text"), name) for name in names] == [None] * len(names)

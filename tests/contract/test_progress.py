@@ -81,7 +81,7 @@ def test_throttling_is_per_item(queue):
 
 def test_a_finished_item_keeps_what_was_said_last(queue, item):
     item.set_progress(0.5, "half")
-    queue.mark_done(item)
+    queue.mark_failed(item, "no")
     assert shown(queue) == (0.5, "half")
 
 
@@ -144,5 +144,17 @@ def test_a_postponed_item_shows_how_far_it_came(queue, clock):
 def test_what_was_said_last_is_there_when_the_item_has_ended_though_it_came_too_fast(queue, item):
     item.set_progress(0.1, "first")
     item.set_progress(0.9, "last")
-    queue.mark_done(item)
+    queue.mark_failed(item, "no")
     assert shown(queue) == (0.9, "last")
+
+
+@pytest.mark.parametrize(("end", "progress"), [("mark_done", 1.0), ("mark_failed", 0.9)])
+def test_an_item_that_is_done_is_complete_and_one_that_failed_shows_how_far_it_came(queue, item, end, progress):
+    item.set_progress(0.9, "nearly")
+    getattr(queue, end)(item, "x")
+    assert shown(queue) == (progress, "nearly")
+
+
+def test_a_done_item_whose_handler_reported_nothing_has_no_progress(queue, item):
+    queue.mark_done(item)
+    assert shown(queue) == (None, None)

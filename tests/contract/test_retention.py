@@ -76,6 +76,26 @@ def test_nothing_need_be_kept(open_queue, clock):
         assert contents(queue) == ["waiting"]
 
 
+def test_who_keeps_none_finds_none_from_the_moment_an_item_is_done(open_queue, clock):
+    with open_queue(keep_last=0) as queue:
+        queue.enqueue("reserved", key="k", key_ttl=3600)
+        for _ in range(3):
+            queue.enqueue("x")
+        while item := queue.claim():
+            queue.mark_done(item)
+            assert queue.counts()["done"] == 1
+        assert queue.get(key="k").status == "done"
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_an_idle_loop_that_keeps_none_has_removed_what_it_has_done(open_queue, background, clock, until, concurrency):
+    with open_queue(keep_last=0) as queue:
+        background(queue.work, lambda item: None, concurrency=concurrency)
+        for _ in range(3):
+            queue.enqueue_many(["x"] * 5)
+            until(lambda: sum(queue.counts().values()) == 0)
+
+
 def test_each_limit_holds_by_itself(open_queue, clock):
     with open_queue(keep_for=60, keep_last=2) as queue:
         finish(queue, "a", "b", "c", clock=clock)

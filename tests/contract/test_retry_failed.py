@@ -37,6 +37,7 @@ def test_an_items_own_ceiling_counts_and_so_does_the_policys(open_queue):
     with open_queue(retry=Retry(max=2, base=0, jitter=0)) as queue:
         fail(queue, 2), fail(queue, 1, max_retries=1)
         assert queue.retry_failed() == 0
+        queue.configure(retry=None)
     with open_queue() as queue:
         assert queue.retry_failed() == 1
 

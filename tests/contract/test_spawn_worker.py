@@ -82,10 +82,11 @@ def test_each_queue_has_a_worker_of_its_own(queue, open_queue, gone):
 
 
 def test_a_worker_goes_by_what_was_configured_since_the_queue_was_opened(open_queue, gone):
-    with open_queue(lease=7) as queue, open_queue() as other:
-        other.configure(lease=600)
+    with open_queue(lease=7, keep_content=False) as queue, open_queue() as other:
+        other.configure(keep_content=True)
         qid = queue.enqueue("x", spawn="spawned_handlers:where")
-        assert result(queue, qid)["lease"] == 600
+        assert result(queue, qid)["lease"] == 7
+        assert queue.get(qid).content == "x"
         gone()
 
 

@@ -2,13 +2,20 @@
 
 import contextlib
 import json
+import shlex
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 from membox_queue import (
     CorruptDatabaseError,
     PayloadTooLargeError,
     Queue,
+    QueueBusyError,
+    Rate,
+    Retry,
+    SettingsConflictError,
 )
 
 DEFAULTS = {
@@ -59,6 +66,47 @@ def test_settings_that_cannot_be_read_are_an_error_that_says_where_they_are(queu
         queue.claim()
     assert queue.mark_done(item)
     assert queue.counts()["processing"] == 0
+
+
+def test_what_a_queue_is_opened_with_is_stored_without_its_lease(path, sql):
+    Queue(path).close()
+    assert stored(sql, path) is None
+    Queue(path, lease=5, keep_last=2, group_limit=3).close()
+    assert stored(sql, path) == {"keep_last": 2}
+    assert sql(path, "SELECT value FROM membox_queue_meta WHERE key = 'group_limit:ingest'") == [["3"]]
+
+
+def test_opening_with_the_settings_that_are_stored_takes_no_write_lock(path, writer):
+    given = {"max_retries": 7, "retry": Retry(max=2), "group_limit": 3, "keep_content": False}
+    Queue(path, **given).close()
+    let_go = writer()
+    for settings in (given, {}, {"lease": 5}):
+        with Queue(path, busy_timeout=0, **settings) as queue:
+            assert queue.get(1) is None
+    with pytest.raises(QueueBusyError):
+        Queue(path, busy_timeout=0, keep_last=1)
+    let_go()
+    Queue(path, busy_timeout=0, keep_last=1).close()
+
+
+def test_a_conflict_prints_a_command_that_resolves_it(path):
+    Queue(path, "my mail", retry=Retry(max=2), keep_for=5).close()
+    for given in ({"retry": Retry(max=3, base=1.5, kind="linear")}, {"keep_for": 86400.5}):
+        with pytest.raises(SettingsConflictError) as refused:
+            Queue(path, "my mail", **given)
+        command = shlex.split(str(refused.value).partition("command line with: ")[2])
+        assert command[:2] == ["membox-queue", "configure"]
+        subprocess.run([sys.executable, "-m", "membox_queue", *command[1:]], check=True, stdout=subprocess.DEVNULL)
+        Queue(path, "my mail", **given).close()
+
+
+def test_a_conflict_prints_python_that_resolves_it(path):
+    Queue(path, rate=Rate(1)).close()
+    with pytest.raises(SettingsConflictError) as refused:
+        Queue(path, rate=Rate(2, per=0.5))
+    call = str(refused.value).partition("in Python with ")[2].partition(" or on the command line")[0]
+    eval(call, {"Queue": Queue, "Rate": Rate})
+    Queue(path, rate=Rate(2, per=0.5)).close()
 
 
 def test_a_wrong_setting_stores_nothing(queue, path, sql):

@@ -1,6 +1,7 @@
 """enqueue(connection=…): in the caller's own transaction, by the caller's own library, in the same process."""
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import sys
@@ -8,6 +9,8 @@ from contextlib import closing
 
 import pytest
 from membox_queue import AsyncQueue, DuplicateItemError, Queue, QueueFullError
+
+from sqlite.libraries import of_django
 
 
 @pytest.fixture
@@ -186,21 +189,11 @@ def test_asynchronous_connections_of_sqlalchemy_are_taken_by_an_async_queue(queu
 
 
 def test_a_connection_of_django_is_taken(queue, path):
-    django = pytest.importorskip("django")
-    pytest.importorskip("django.conf")
-    pytest.importorskip("django.db.transaction")
-    backend = {"ENGINE": "django.db.backends.sqlite3", "NAME": path}
-    django.conf.settings.configure(DATABASES={"default": backend})
-    django.setup()
-    with django.db.transaction.atomic():
-        queue.enqueue("stays", connection=django.db.connection)
-    try:
-        with django.db.transaction.atomic():
-            queue.enqueue("goes", connection=django.db.connection)
-            raise LookupError
-    except LookupError:
-        pass
-    django.db.connection.close()
+    with of_django(path) as connection:
+        queue.enqueue("stays", connection=connection)
+    with contextlib.suppress(LookupError), of_django(path) as connection:
+        queue.enqueue("goes", connection=connection)
+        raise LookupError
     assert [item.content for item in queue.items()] == ["stays"]
 
 

@@ -20,6 +20,11 @@ async def plain() -> None:
         assert_type(await queue.claim(), AsyncItem[Any] | None)
         assert_type(await queue.counts(), dict[str, int])
         assert_type(await queue.retry(1), bool)
+        assert_type(await queue.retry(key="k"), bool)
+        assert_type(await queue.retry([1, 2]), int)
+        assert_type(await queue.replay(1), int | None)
+        assert_type(await queue.replay(status="done"), int)
+        assert_type(await queue.wait(key="k"), Item[Any])
 
 
 async def embed(item: AsyncItem[Doc]) -> int:

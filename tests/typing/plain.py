@@ -52,6 +52,13 @@ assert_type(queue.stats()["delayed"], int)
 queue.drain(handler, progress=lambda event: None if event.kind == "cancelled" else print(event.item.id))
 assert_type(queue.items(items[0].status), list[Item[Any]])
 assert_type(queue.claim_group(group="coder"), list[Item[Any]])
+assert_type(queue.retry(1), bool)
+assert_type(queue.retry(key="k", delay=5), bool)
+assert_type(queue.retry([1, 2]), int)
+assert_type(queue.retry(status="failed"), int)
+assert_type(queue.replay(1), int | None)
+assert_type(queue.replay(status="done"), int)
+assert_type(queue.cancel(key="k"), bool)
 queue.configure(rate=Rate(5), keep_for=timedelta(days=7), lease=None)
 Worker("memory.db", {"emails": handler, "others": print}, concurrency=4, linger=4, options={"emails": {"lease": 5}})
 
@@ -70,6 +77,7 @@ Queue(5)  # type: ignore[call-overload]
 queue.enqueue("text", priority="high")  # type: ignore[arg-type]
 queue.items("lost")  # type: ignore[arg-type]
 queue.drain(handler, batch="all")  # type: ignore[call-overload]
+queue.retry(1, status="failed")  # type: ignore[call-overload]
 queue.mark_done(1)  # type: ignore[arg-type]
 queue.configure(leese=30)  # type: ignore[call-arg]
 queue.configure(durability="normal")  # type: ignore[call-arg]

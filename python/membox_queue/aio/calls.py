@@ -112,6 +112,11 @@ class Calls(Generic[C]):
         given = [plain(argument) for argument in arguments]
         named = {name: plain(value) for name, value in options.items()}
         call = functools.partial(method, queue, *given, **named)
+        run_sync: Any = getattr(named.get("connection"), "run_sync", None)
+        if run_sync is not None:
+            # SQLAlchemy runs this where its driver waits; no thread of ours is involved.
+            result: T = await run_sync(lambda own: call(connection=own))
+            return result
         return await self._interruptible(_native.Token(), call)
 
     async def _put(self, count: int, method: Callable[..., T], *arguments: Any, **options: Any) -> T:

@@ -107,6 +107,14 @@ class AsyncItem(Generic[C_co]):
         task = asyncio.current_task()
         await self._run(self._item._leave, error, task is not None and task.cancelling() > 0)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return what is known about the item; see `Item.as_dict`."""
+        return self._item.as_dict()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the copy of an `Item`, which holds no claim."""
+        return self._item.__reduce__()
+
     def __repr__(self) -> str:
         return repr(self._item)
 

@@ -112,6 +112,10 @@ class AsyncQueue(Calls[C], Generic[C]):
     def _given(self) -> dict[str, Any]:
         return dict(self._options)
 
+    @property
+    def _reopen_options(self) -> dict[str, Any]:
+        return self._given if self._queue is None else self._queue._reopen_options
+
     async def is_paused(self) -> bool:
         """Return whether the queue is paused, read from the file."""
         return bool(await self._call(getattr, "paused"))
@@ -158,19 +162,19 @@ class AsyncQueue(Calls[C], Generic[C]):
 
         `connection` may be an AsyncConnection or AsyncSession of SQLAlchemy, too.
         """
-        run_sync = getattr(options.get("connection"), "run_sync", None)
-        if run_sync is None:
-            return await self._put(1, Queue.enqueue, content, **options)
-        # SQLAlchemy runs this where its driver waits; no thread of ours is involved.
-        enqueue = (await self._opened()).enqueue
-        return int(await run_sync(lambda own: enqueue(content, **{**options, "connection": own})))
+        return await self._put(1, Queue.enqueue, content, **options)
 
     async def enqueue_many(
-        self, items: Iterable[C | _native.NewItem[C]], *, wait: Seconds = 0.0, spawn: str | None = None
+        self,
+        items: Iterable[C | _native.NewItem[C]],
+        *,
+        connection: Any = None,
+        wait: Seconds = 0.0,
+        spawn: str | None = None,
     ) -> list[int]:
-        """Add all items or none, in one transaction; return their ids."""
-        if not wait:
-            return await self._call(Queue.enqueue_many, items, spawn=spawn)
+        """Add all items or none, in one transaction; return their ids. See `Queue.enqueue_many`."""
+        if not wait or connection is not None:
+            return await self._call(Queue.enqueue_many, items, connection=connection, wait=wait, spawn=spawn)
         # Values that are not an iterable of contents are refused by `enqueue_many` itself.
         given: Any = (
             items if isinstance(items, str | bytes | bytearray | dict) else await self._run_in_thread(list, items)
@@ -240,17 +244,19 @@ class AsyncQueue(Calls[C], Generic[C]):
         lease: Seconds | None = None,
         worker: str | None = None,
     ) -> list[AsyncItem[C]]:
-        """Claim all pending items, or the first `limit`, of one group that has no item in progress, in order."""
+        """Claim all pending items, or the first `limit`, of one group, or a single item; see `Queue.claim_group`."""
         return await self._claim(limit, "group", wait, lease, group, worker)
 
     def lock(self, name: str, *, ttl: Seconds = 30.0, wait: Seconds = 0.0) -> AsyncLock:
         """Return a named lock of the file: `async with queue.lock("nightly"): …`."""
         return AsyncLock(self, name, ttl, wait)
 
-    async def wait(self, id: int, timeout: Seconds | None = None) -> _native.Item[C] | None:
+    async def wait(
+        self, id: int | None = None, timeout: Seconds | None = None, *, key: str | None = None
+    ) -> _native.Item[C] | None:
         """Wait for an item to end, and return it; None if it was removed before. Raises TimeoutError."""
         queue = await self._opened()
-        id = queue._id(id)
+        id = await self._look(queue._find, id, key) if key is not None else queue._find(id, None)
         limit = math.inf if timeout is None else queue._seconds("timeout", timeout)
         deadline = asyncio.get_running_loop().time() + limit
         seen = await self._look(queue._seen_before_wait, id) if queue._removes_done else None
@@ -387,7 +393,7 @@ class AsyncQueue(Calls[C], Generic[C]):
     def __reduce__(self) -> tuple[Callable[[], AsyncQueue[Any]], tuple[()]]:
         if self.path is None:
             raise TypeError("an in-memory queue lives in one process and cannot be pickled; use a file")
-        opened = functools.partial(self.__class__, self.path, self.name, **self._options)
+        opened = functools.partial(self.__class__, self.path, self.name, **self._reopen_options)
         return (opened if self.type is None else functools.partial(opened, type=self.type)), ()
 
     def __repr__(self) -> str:

@@ -28,7 +28,7 @@ async def awaiting(queue: Queue, handler: Callable[[Any], Any], stays: bool, pla
     """The same for a coroutine function, on a queue object of its own."""
     from membox_queue.aio import AsyncQueue
 
-    async with AsyncQueue(queue.path or ":memory:", queue.name, type=queue.type, **queue._given) as own:
+    async with AsyncQueue(queue.path or ":memory:", queue.name, type=queue.type, **queue._reopen_options) as own:
         is_watched = sys.stderr.isatty()
         running = asyncio.create_task(own.work(handler, **plan) if stays else own.drain(handler, **plan))
         heard = []

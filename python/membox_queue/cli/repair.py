@@ -31,7 +31,7 @@ def retry(
             otherwise = "is neither failed nor cancelled, or its key is in use again"
             each(opened, ids, opened.retry, "returned to pending", otherwise, as_json)
             return
-        returned, kept = opened.retry_all(), opened.counts()["failed"]
+        returned, kept = opened.retry(status="failed"), opened.counts()["failed"]
     left = f"; {kept:,} not returned, because their key is in use again" if kept else ""
     words = f"{number(returned, 'item')} returned to pending{left}"
     tell(words, {"queue": queue, "count": returned, "unchanged_count": kept}, as_json)

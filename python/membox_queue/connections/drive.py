@@ -1,4 +1,4 @@
-"""Enqueue in the caller's own transaction: the caller's library runs the statements that native code decides on."""
+"""Run a verb in the caller's own transaction: the caller's library runs the statements that native code decides on."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from membox_queue.connections.sqlite3 import Runner
 
 
-def enqueue(connection: Any, path: Path | None, steps: _native.Enlistment) -> int:
-    """Run an enqueue on a connection of sqlite3, apsw, SQLAlchemy or Django; the caller commits or rolls back."""
-    execute = runner_for(connection)
+def run(connection: Any, path: Path | None, steps: _native.Enlistment) -> Any:
+    """Run a verb on a connection of sqlite3, apsw, SQLAlchemy or Django; the caller commits or rolls back.
+
+    Several changes are made all or none, in a savepoint. If the library begins transactions by itself and none is open
+    yet, one is begun. A connection that commits each statement by itself is refused then.
+    """
+    execute, driver = opened(connection)
     check_same_file(execute, path)
-    step = steps.begin()
+    step = steps.begin(not steps.is_atomic or is_in_transaction(driver))
     while isinstance(step, _native.Statement):
         try:
             cursor = execute(step.sql, step.values)
@@ -31,23 +35,38 @@ def enqueue(connection: Any, path: Path | None, steps: _native.Enlistment) -> in
     return step
 
 
-def runner_for(connection: Any) -> Runner:
-    """Return what runs plain SQL on this connection. Rows come as tuples, whatever its own row factory makes."""
+def opened(connection: Any) -> tuple[Runner, Any]:
+    """Return what runs plain SQL on this connection, and the connection of the driver.
+
+    Rows come as tuples, whatever its own row factory makes.
+    """
     if inspect.iscoroutinefunction(getattr(connection, "commit", None)):
         raise TypeError(
-            f"{type(connection).__qualname__} is asynchronous; AsyncQueue.enqueue takes the AsyncConnection and "
-            f"AsyncSession of SQLAlchemy"
+            f"{type(connection).__qualname__} is asynchronous; AsyncQueue takes the AsyncConnection and AsyncSession "
+            f"of SQLAlchemy"
         )
     if django.accepts(connection):
         connection = django.driver_connection(connection)
     if sqlalchemy.accepts(connection):
-        return sqlalchemy.runner(connection)
+        return sqlalchemy.runner(connection), sqlalchemy.driver_connection(connection)
     if apsw.accepts(connection):
-        return apsw.runner(connection)
+        return apsw.runner(connection), connection
     if sqlite3.accepts(connection):
-        return sqlite3.runner(connection)
+        return sqlite3.runner(connection), connection
     kinds = "sqlite3, apsw, SQLAlchemy or Django"
     raise TypeError(f"connection must be of {kinds}, not {type(connection).__qualname__}")
+
+
+def is_in_transaction(driver: Any) -> bool:
+    """Return whether a transaction is open. Raise ValueError if none is and the driver does not begin one by itself."""
+    if driver.in_transaction:
+        return True
+    if not sqlite3.begins_transactions(driver):
+        raise ValueError(
+            "the connection has no open transaction, and each statement would be committed by itself; begin a "
+            "transaction first, or leave connection out"
+        )
+    return False
 
 
 def check_same_file(execute: Runner, path: Path | None) -> None:

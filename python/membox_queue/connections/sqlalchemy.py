@@ -20,7 +20,17 @@ def accepts(connection: Any) -> bool:
     return is_session(connection) or hasattr(connection, "exec_driver_sql")
 
 
+def own_connection(connection: Any) -> Any:
+    """Return the connection, of a session its own."""
+    return connection.connection() if is_session(connection) else connection
+
+
+def driver_connection(connection: Any) -> Any:
+    """Return the connection of the driver."""
+    return own_connection(connection).connection.driver_connection
+
+
 def runner(connection: Any) -> Runner:
     """Return what runs a statement; rows are tuples."""
-    own = connection.connection() if is_session(connection) else connection
+    own = own_connection(connection)
     return lambda sql, values: own.exec_driver_sql(sql, by_number(values))

@@ -26,6 +26,13 @@ def runner(connection: Any) -> Runner:
     return run
 
 
+def begins_transactions(connection: Any) -> bool:
+    """Return whether the library begins a transaction by itself, at the first change."""
+    # From Python 3.12 on, a connection may have the attribute; -1 means that `isolation_level` decides, as before.
+    decides = getattr(connection, "autocommit", -1) == -1
+    return decides and getattr(connection, "isolation_level", None) is not None
+
+
 def by_number(values: list[Any]) -> dict[str, Any]:
     """Return the values by their numbers: sqlite3 reads `?1` as a name, and from Python 3.14 on refuses a list."""
     return {str(number): value for number, value in enumerate(values, 1)}

@@ -198,7 +198,9 @@ def reason_lost(item: _native.Item) -> StaleClaimError:
         return error
     except QueueError:
         pass
-    return StaleClaimError(f"the claim on item {item.id} was lost before its end was recorded")
+    lost = StaleClaimError(f"the claim on item {item.id} was lost before its end was recorded")
+    lost.id, lost.queue = item.id, item.queue
+    return lost
 
 
 def shape_for(queue: _native.Queue, handler: Any) -> Any:

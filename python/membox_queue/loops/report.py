@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DrainReport:
     """What a loop did.
 
@@ -29,3 +29,7 @@ class DrainReport:
     cancelled: int = 0
     refused: bool = False
     stopped: bool = False
+
+    def __repr__(self) -> str:
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return f"DrainReport({', '.join(f'{name}={value}' for name, value in values if value)})"

@@ -158,7 +158,7 @@ class DrainNow:
         plan = rounds.plan(raise_errors, options)
         for queue in rounds:
             assert queue.path is not None, "a queue in memory cannot be opened a second time"
-            async with AsyncQueue(queue.path, queue.name, type=queue.type, **queue._given) as same:
+            async with AsyncQueue(queue.path, queue.name, type=queue.type, **queue._reopen_options) as same:
                 rounds.stop = same.stop
                 rounds.add(await same.drain(handler, **plan))
         return rounds.outcome()

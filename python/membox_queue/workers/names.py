@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from membox_queue.content.generic import shape_of
@@ -90,7 +91,10 @@ def queue_of(handler: Any, db: Any, name: str | None) -> tuple[Any, str, dict[st
     own = handler.queue
     if db is None and own.path is None:
         raise ValueError(f"{handler.__name__} was registered with a queue in memory; say which file to serve")
-    return db or own.path, name or own.name, dict(own._given)
+    is_same = db is None or Path(db).resolve() == own.path
+    is_same &= name in (None, own.name)
+    # Another queue may not have the settings yet.
+    return db or own.path, name or own.name, dict(own._reopen_options if is_same else own._given)
 
 
 def type_named(queue: _native.Queue) -> dict[str, Any]:

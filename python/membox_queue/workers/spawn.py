@@ -135,7 +135,7 @@ def open_log(path: Path) -> Any:
 
 def settings_of(queue: _native.Queue) -> str:
     """Return the options of a queue as the JSON that a spawned worker is given."""
-    return json.dumps(settings.to_json(queue._given) | type_named(queue))
+    return json.dumps(settings.to_json(queue._reopen_options) | type_named(queue))
 
 
 def settings_from(plain: dict[str, Any]) -> dict[str, Any]:

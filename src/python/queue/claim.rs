@@ -52,7 +52,7 @@ impl Queue {
         lease: Arg,
         worker: Arg,
     ) -> PyResult<Vec<Item>> {
-        self.take(py, how(most(limit)?, Pick::WholeGroup(group_name(group)?), lease, worker)?, wait)
+        self.take(py, how(most(limit)?, whole_group(group_name(group)?), lease, worker)?, wait)
     }
 
     #[pyo3(signature = (limit, kind, wait, lease, group, worker, /))]
@@ -67,7 +67,7 @@ impl Queue {
         worker: Arg,
     ) -> PyResult<ClaimPlan> {
         let (limit, from) = match (kind, group_name(group)?) {
-            ("group", group) => (most(Some(limit).filter(|limit| !limit.is_none()))?, Pick::WholeGroup(group)),
+            ("group", group) => (most(Some(limit).filter(|limit| !limit.is_none()))?, whole_group(group)),
             (_, Some(group)) => (positive("limit", limit)? as usize, Pick::Group(group)),
             _ => (positive("limit", limit)? as usize, Pick::Queue),
         };
@@ -105,7 +105,8 @@ impl Queue {
             let is_empty = held.is_empty();
             let items = held.into_iter().map(|held| Item::claimed(Arc::new(held), self.core.clone())).collect();
             let Some(shape) = self.shape.get(py) else { return Ok(items) };
-            let fitting = self.sort_out(py, shape.bind(py), items, matches!(how.pick, Pick::WholeGroup(_)))?;
+            let in_order = matches!(how.pick, Pick::WholeGroup(_) | Pick::GroupOrOne);
+            let fitting = self.sort_out(py, shape.bind(py), items, in_order)?;
             if is_empty || !fitting.is_empty() {
                 return Ok(fitting);
             }
@@ -165,6 +166,11 @@ impl Queue {
 fn how(limit: usize, pick: Pick, lease: Arg, worker: Arg) -> PyResult<Claim> {
     let lease_ms = lease.map(|lease| lease_ms("lease", lease)).transpose()?;
     Ok(Claim { limit, lease_ms, worker: text("worker", worker)?, pick })
+}
+
+/// The named group; else the first free one, or a single item without a group, as in the loops.
+fn whole_group(group: Option<String>) -> Pick {
+    group.map_or(Pick::GroupOrOne, |group| Pick::WholeGroup(Some(group)))
 }
 
 /// The largest number of items to claim from a group.

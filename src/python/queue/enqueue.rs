@@ -31,30 +31,24 @@ impl Queue {
         let (py, queue) = (slf.py(), slf.get());
         let item = queue.new_item(content, &ItemOptions::read("Queue.enqueue", options)?)?;
         check_spawn(slf, spawn)?;
-        if connection.is_some() && spawn.is_some() {
-            let said = "a worker cannot see your open transaction; call spawn_worker after your commit";
-            return Err(PyValueError::new_err(said));
-        }
-        if connection.is_some() && wait.is_some_and(|wait| wait.ne(0.0).unwrap_or(true)) {
-            let said =
-                "wait cannot be given with connection: room is made by others, whom your open transaction holds up";
-            return Err(PyValueError::new_err(said));
-        }
+        check_connection(connection, wait, spawn)?;
         let id = match connection {
             None => queue.put(py, vec![item], wait)?[0],
             Some(connection) => {
                 let steps = Enlistment::new(py.native(|| queue.core.enlist(item))?);
-                slf.call_method1("_run_steps", (connection, steps))?.extract()?
+                slf.call_method1("_run_steps", (connection, steps))?.get_item(0)?.extract()?
             }
         };
         spawn_worker(slf, spawn)?;
         Ok(id)
     }
 
-    #[pyo3(signature = (items, *, wait = None, spawn = None), text_signature = "($self, items, *, wait=0.0, spawn=None)")]
+    #[pyo3(signature = (items, *, connection = None, wait = None, spawn = None),
+           text_signature = "($self, items, *, connection=None, wait=0.0, spawn=None)")]
     fn enqueue_many(
         slf: &Bound<'_, Self>,
         items: &Bound<'_, PyAny>,
+        connection: Arg,
         wait: Arg,
         spawn: Arg,
     ) -> PyResult<Vec<Option<i64>>> {
@@ -75,7 +69,14 @@ impl Queue {
         });
         let items = items.collect::<PyResult<Vec<_>>>()?;
         check_spawn(slf, spawn)?;
-        let ids = queue.put(py, items, wait)?;
+        check_connection(connection, wait, spawn)?;
+        let ids = match connection {
+            None => queue.put(py, items, wait)?,
+            Some(connection) => {
+                let steps = Enlistment::new(py.native(|| queue.core.enlist_many(items))?);
+                slf.call_method1("_run_steps", (connection, steps))?.extract()?
+            }
+        };
         spawn_worker(slf, spawn)?;
         Ok(ids)
     }
@@ -94,6 +95,22 @@ impl Queue {
         let content = plain.as_ref().map_or(content, |plain| plain.bind(content.py()));
         within_limit(content.py(), &[&self.core], |limit| options.item(stored(content, limit)?, limit))
     }
+}
+
+/// Refuses what cannot be done in a transaction that only the caller can commit.
+fn check_connection(connection: Arg, wait: Arg, spawn: Arg) -> PyResult<()> {
+    if connection.is_none() {
+        return Ok(());
+    }
+    if spawn.is_some() {
+        let text = "a worker cannot see your open transaction; call spawn_worker after your commit";
+        return Err(PyValueError::new_err(text));
+    }
+    if wait.is_some_and(|wait| wait.ne(0.0).unwrap_or(true)) {
+        let text = "wait cannot be given with connection: room is made by others, whom your open transaction holds up";
+        return Err(PyValueError::new_err(text));
+    }
+    Ok(())
 }
 
 /// Refuses a worker that could not start, before anything is written.

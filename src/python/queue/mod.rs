@@ -11,6 +11,7 @@ mod repair;
 mod retention;
 mod schedule;
 mod settings;
+mod target;
 mod wait;
 
 pub use retention::log_kept;

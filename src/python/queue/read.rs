@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::{Arg, Queue};
+use super::{Arg, Queue, target};
 use crate::model::{Counts, Status, parse_ms};
 use crate::python::attempt::Attempt;
 use crate::python::convert::{datetime, integer, positive, text};
@@ -21,14 +21,8 @@ use crate::store::Kept;
 impl Queue {
     #[pyo3(signature = (id = None, *, key = None))]
     fn get(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<Option<Item>> {
-        let found = match (id, text("key", key)?) {
-            (Some(id), None) => {
-                let id = integer("id", id)?;
-                py.native(|| self.core.get(id))?
-            }
-            (None, Some(key)) => py.native(|| self.core.get_by_key(&key))?,
-            _ => return Err(PyTypeError::new_err("get takes an id or a key")),
-        };
+        let item = target::one("get", id, key)?;
+        let found = py.native(|| self.core.get(item))?;
         found.map(|item| self.shown(py, item)).transpose()
     }
 
@@ -69,10 +63,10 @@ impl Queue {
         Ok(py.native(|| self.core.running(limit))?.into_iter().map(Item::read).collect())
     }
 
-    #[pyo3(signature = (id))]
-    fn history(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Vec<Attempt>> {
-        let id = integer("id", id)?;
-        Ok(py.native(|| self.core.history(id))?.into_iter().map(Attempt).collect())
+    #[pyo3(signature = (id = None, *, key = None))]
+    fn history(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<Vec<Attempt>> {
+        let item = target::one("history", id, key)?;
+        Ok(py.native(|| self.core.history(&item))?.into_iter().map(Attempt).collect())
     }
 
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

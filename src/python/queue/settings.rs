@@ -41,24 +41,35 @@ impl Queue {
             group_limit: Some(settings.group_limit()),
             ..settings
         };
-        self.describe(py, &settings)
+        let dict = self.own_options(py)?;
+        settings::write(&dict, &settings)?;
+        Ok(dict)
     }
 
     #[getter]
     fn _given<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.describe(py, &self.core.given())
+        let dict = self.own_options(py)?;
+        settings::write(&dict, &self.core.options().settings)?;
+        Ok(dict)
+    }
+
+    #[getter]
+    fn _reopen_options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = self.own_options(py)?;
+        dict.set_item("lease", self.core.own_lease_ms().map(|ms| ms as f64 / 1000.0))?;
+        Ok(dict)
     }
 }
 
 impl Queue {
-    fn describe<'py>(&self, py: Python<'py>, settings: &Settings) -> PyResult<Bound<'py, PyDict>> {
+    /// The options that are no settings.
+    fn own_options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let options = self.core.options();
         let patience = options.patience;
         let dict = PyDict::new(py);
         dict.set_item("durability", if options.durability == Durability::Full { "full" } else { "normal" })?;
         dict.set_item("busy_timeout", if patience == Duration::MAX { f64::INFINITY } else { patience.as_secs_f64() })?;
         dict.set_item("worker", options.worker.as_deref())?;
-        settings::write(&dict, settings)?;
         Ok(dict)
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use pyo3::exceptions::PyTimeoutError;
 use pyo3::prelude::*;
 
-use super::{Arg, Queue};
+use super::{Arg, Queue, target};
 use crate::model;
-use crate::python::convert::{integer, patience};
+use crate::python::convert::patience;
 use crate::python::interpreter_exit::{self, Native};
 use crate::python::item::Item;
 use crate::python::waits;
@@ -17,10 +17,11 @@ use crate::queue::Awaited;
 
 #[pymethods]
 impl Queue {
-    #[pyo3(signature = (id, timeout = None), text_signature = "($self, id, timeout=None)")]
-    fn wait(&self, py: Python<'_>, id: &Bound<'_, PyAny>, timeout: Arg) -> PyResult<Option<Item>> {
-        let id = integer("id", id)?;
+    #[pyo3(signature = (id = None, timeout = None, *, key = None))]
+    fn wait(&self, py: Python<'_>, id: Arg, timeout: Arg, key: Arg) -> PyResult<Option<Item>> {
+        let item = target::one("wait", id, key)?;
         let limit = timeout.map_or(Ok(Duration::MAX), |timeout| patience("timeout", timeout))?;
+        let id = py.native(|| self.core.find(&item))?;
         let seen = py.native(|| self.core.seen_before_wait(id))?;
         match waits::for_ending(py, &self.core, id, limit)? {
             Some(end) => self.ended(py, end, seen),
@@ -64,10 +65,10 @@ impl Queue {
         Ok(as_seconds(patience(what, value)?))
     }
 
-    #[staticmethod]
-    #[pyo3(signature = (id, /))]
-    fn _id(id: &Bound<'_, PyAny>) -> PyResult<i64> {
-        integer("id", id)
+    #[pyo3(signature = (id, key, /))]
+    fn _find(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<i64> {
+        let item = target::one("wait", id, key)?;
+        Ok(py.native(|| self.core.find(&item))?)
     }
 }
 

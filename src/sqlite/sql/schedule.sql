@@ -1,7 +1,7 @@
 -- Adds a schedule, or replaces the one of that name.
 -- ?1 queue ?2 name ?3 cron ?4 every_ms ?5 tz ?6 next_at ?7 content ?8 content_type ?9 project ?10 source_path
 -- ?11 doc_date ?12 priority ?13 max_retries ?14 headers ?15 group ?16 key ?17 checksum
-INSERT INTO membox_queue_schedules
+INSERT INTO main.membox_queue_schedules
     (queue, name, cron, every_ms, tz, next_at, content, content_type, project, source_path, doc_date, priority,
      max_retries, headers, group_key, dedup_key, checksum)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)

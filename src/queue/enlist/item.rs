@@ -1,26 +1,16 @@
-//! An enqueue on the caller's own connection, as a state machine: it returns the next statement to run, and runs none.
+//! The enqueue of one item on the caller's own connection.
 
 use std::path::PathBuf;
 
-use super::Queue;
+use super::{Outcome, Rows, Step, Steps, integer, text};
 use crate::error::{Error, Result};
-use crate::model::{NewItem, OnDuplicate, Status, Value};
+use crate::model::{NewItem, Now, OnDuplicate, Status, Value};
+use crate::queue::Queue;
 use crate::rules::key::{Taken, taken};
 use crate::rules::room;
 use crate::store::{ForeignStatements, Statement};
 
-type Rows = Vec<Vec<Value>>;
-
-pub enum Step {
-    Run(Statement),
-    /// The item with this id has the content, or the key. `None`: the item was skipped, because its key is in use.
-    Done(Option<i64>),
-    /// The caller should raise the error of its own database library.
-    Fail,
-}
-
-/// An enqueue in the caller's transaction; the caller commits it or rolls it back.
-pub struct Enlistment {
+pub struct ItemSteps {
     /// The statement that is running.
     running: Running,
     foreign: &'static dyn ForeignStatements,
@@ -56,44 +46,42 @@ enum Running {
     Triggers(Option<i64>),
 }
 
-impl Queue {
-    /// Begins an enqueue on the caller's own connection.
-    pub fn enlist(&self, item: NewItem) -> Result<Enlistment> {
-        self.reread_settings()?;
-        let (now, foreign) = (self.options.clock.now(), self.session()?.store.foreign());
-        let (row, key) = self.prepare(item)?.at(now);
+impl ItemSteps {
+    /// With `is_bounded`, the enqueue is refused if the queue is full.
+    pub fn new(queue: &Queue, item: NewItem, now: Now, is_bounded: bool) -> Result<Self> {
+        let foreign = queue.session()?.store.foreign();
+        let (row, key) = queue.prepare(item)?.at(now);
         let key = match (&row.key, key) {
             (Some(name), Some(key)) => Some(KeyStatements {
                 name: name.clone(),
                 on_duplicate: key.on_duplicate,
-                find: foreign.find_key(self.name(), name, key.since(now), now)?,
-                free: Some(foreign.free_key(self.name(), name)?),
+                find: foreign.find_key(queue.name(), name, key.since(now), now)?,
+                free: Some(foreign.free_key(queue.name(), name)?),
             }),
             _ => None,
         };
-        Ok(Enlistment {
+        Ok(Self {
             running: Running::Nothing,
             foreign,
-            queue: self.name().to_owned(),
-            path: self.path(),
+            queue: queue.name().to_owned(),
+            path: queue.path(),
             key,
-            max_pending: self.settings().settings.max_pending,
-            insert: Some(foreign.enqueue(self.name(), &row, now)?),
+            max_pending: queue.settings().settings.max_pending.filter(|_| is_bounded),
+            insert: Some(foreign.enqueue(queue.name(), &row, now)?),
             replace: Some(foreign.replace(&row)?),
         })
     }
 }
 
-impl Enlistment {
-    pub fn begin(&mut self) -> Result<Step> {
+impl Steps for ItemSteps {
+    fn begin(&mut self) -> Result<Step> {
         match self.find() {
             Some(find) => Ok(self.run(Running::Find, find)),
             None => self.look_for_room(),
         }
     }
 
-    /// Returns the next step, given the rows of the statement that ran.
-    pub fn next(&mut self, rows: &Rows) -> Result<Step> {
+    fn next(&mut self, rows: &Rows) -> Result<Step> {
         let first = rows.first();
         match self.running {
             Running::Nothing => self.begin(),
@@ -103,7 +91,7 @@ impl Enlistment {
             },
             Running::Counts => {
                 let pending = first.map_or(0, |row| integer(row, 0));
-                self.max_pending.map_or(Ok(()), |limit| room::check(limit, pending, pending + 1))?;
+                self.max_pending.map_or(Ok(()), |limit| room::check(&self.queue, limit, pending, pending + 1))?;
                 self.insert()
             }
             Running::Free => self.insert(),
@@ -111,7 +99,7 @@ impl Enlistment {
             Running::FindAgain => first.map_or(Ok(Step::Fail), |row| self.found(row)),
             Running::Replace(id) => Ok(self.run(Running::Written(Some(id)), self.foreign.written())),
             Running::Written(replaced) => match first.map(|row| (integer(row, 0), integer(row, 1))) {
-                Some((inserted, changes)) if changes > 0 => Ok(Step::Done(Some(replaced.unwrap_or(inserted)))),
+                Some((inserted, changes)) if changes > 0 => Ok(done(Some(replaced.unwrap_or(inserted)))),
                 // The reported row id belongs to another item.
                 _ => Ok(self.run(Running::Triggers(replaced), self.foreign.foreign_triggers())),
             },
@@ -124,8 +112,7 @@ impl Enlistment {
         }
     }
 
-    /// Returns the next step after the caller's library refused a statement.
-    pub fn failed(&mut self) -> Step {
+    fn failed(&mut self) -> Step {
         match (&self.running, self.find()) {
             // The caller's transaction may have begun only now. Another process may have enqueued the key before it
             // did.
@@ -133,7 +120,9 @@ impl Enlistment {
             _ => Step::Fail,
         }
     }
+}
 
+impl ItemSteps {
     fn run(&mut self, running: Running, statement: Statement) -> Step {
         self.running = running;
         Step::Run(statement)
@@ -146,14 +135,14 @@ impl Enlistment {
     /// Handles another item that has the key.
     fn found(&mut self, row: &[Value]) -> Result<Step> {
         let (id, status) = (integer(row, 0), Status::parse(&text(row, 1)));
-        let Some(key) = &self.key else { return Ok(Step::Done(Some(id))) };
+        let Some(key) = &self.key else { return Ok(done(Some(id))) };
         match (taken(key.on_duplicate, &key.name, id, status)?, self.replace.take()) {
             (Taken::Replace, Some(mut replace)) => {
                 replace.values.insert(0, Value::Integer(id));
                 Ok(self.run(Running::Replace(id), replace))
             }
-            (Taken::Skip, _) => Ok(Step::Done(None)),
-            _ => Ok(Step::Done(Some(id))),
+            (Taken::Skip, _) => Ok(done(None)),
+            _ => Ok(done(Some(id))),
         }
     }
 
@@ -174,15 +163,7 @@ impl Enlistment {
     }
 }
 
-fn integer(row: &[Value], column: usize) -> i64 {
-    if let Some(Value::Integer(number)) = row.get(column) { *number } else { 0 }
-}
-
-/// Reads a text, which the caller's connection may return as bytes.
-fn text(row: &[Value], column: usize) -> String {
-    match row.get(column) {
-        Some(Value::Text(text)) => text.clone(),
-        Some(Value::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
-        _ => String::new(),
-    }
+/// The item with this id has the content, or the key.
+fn done(id: Option<i64>) -> Step {
+    Step::Done(Outcome::Ids(vec![id]))
 }

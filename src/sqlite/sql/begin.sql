@@ -1,0 +1,2 @@
+-- Begins a transaction on the caller's connection, with the write lock.
+BEGIN IMMEDIATE

@@ -1,0 +1,2 @@
+-- Undoes a transaction that was begun on the caller's connection.
+ROLLBACK

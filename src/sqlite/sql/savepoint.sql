@@ -1,0 +1,2 @@
+-- Begins a part of the caller's transaction that can be undone.
+SAVEPOINT membox_queue
