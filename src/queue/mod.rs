@@ -118,8 +118,6 @@ struct Session {
     looked_ahead_at: AtomicI64,
     /// When retention last looked for items to remove.
     tended_at: AtomicI64,
-    /// How many done items retention had to leave.
-    done_left: AtomicI64,
     /// How far retention has come through the finished items.
     cursors: Mutex<retention::SweepCursors>,
     /// Whether the last claim found something.
@@ -154,7 +152,6 @@ impl Session {
             locks: Mutex::default(),
             looked_ahead_at: AtomicI64::new(i64::MIN),
             tended_at: AtomicI64::new(i64::MIN),
-            done_left: AtomicI64::new(0),
             cursors: Mutex::default(),
             has_found: AtomicBool::new(false),
             looked_for_dead_at: Mutex::default(),

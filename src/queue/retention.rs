@@ -8,7 +8,7 @@ use super::run::{Change, Verb};
 use super::steps::AT_A_TIME;
 use super::{Queue, Session};
 use crate::error::{Error, Result};
-use crate::model::{Counts, Now, Status};
+use crate::model::{Now, Status};
 use crate::store::{Ended, Kept, Wait};
 
 /// How many rows a retention step looks at during normal work.
@@ -51,7 +51,7 @@ impl Queue {
     /// cause also fails the other verbs.
     pub(super) fn tend_beside(&self) {
         let Ok(session) = self.session() else { return };
-        if self.is_time_to_tend(&session) || self.has_done_too_many(&session) {
+        if self.is_time_to_tend(&session) {
             let _ = self.tend_a_little(&session);
         }
     }
@@ -85,24 +85,13 @@ impl Queue {
         has_limits && self.options.clock.now().ms().abs_diff(last) >= TEND_EVERY_MS
     }
 
-    /// Whether items became done although none are kept, so that their removal need not wait.
-    fn has_done_too_many(&self, session: &Session) -> bool {
-        if self.settings().settings.keep_last != Some(0) {
-            return false;
-        }
-        let Ok(Counts { done, .. }) = self.counts() else { return false };
-        // Of those that the last sweep had to leave, some may be gone.
-        done > session.done_left.fetch_min(done, Ordering::Relaxed)
-    }
-
     fn tend_a_little(&self, session: &Session) -> Result<()> {
-        let tidy = |tx: &Change| Ok((self.tidy(tx)?.goes_on, tx.counts(self.name())?.done, tx.now().ms()));
+        let tidy = |tx: &Change| Ok((self.tidy(tx)?.goes_on, tx.now().ms()));
         // No caller needs this step, so it does not wait for the write lock.
         let wait = Wait::up_to(Duration::ZERO);
-        let (more, done, now) = self.run_within(Verb::Tend, wait, tidy)?;
+        let (more, now) = self.run_within(Verb::Tend, wait, tidy)?;
         // If there is more to remove, the next step follows without a pause.
         session.tended_at.store(if more { i64::MIN } else { now }, Ordering::Relaxed);
-        session.done_left.store(if more { 0 } else { done }, Ordering::Relaxed);
         Ok(())
     }
 
