@@ -46,7 +46,11 @@ impl Retry {
         millis("Retry base", base)?;
         millis("Retry cap", cap)?;
         if max == 0 {
-            return Err(Error::Invalid("Retry max must be at least 1; for no automatic retry pass retry=None".into()));
+            return Err(Error::Invalid(
+                "Retry max must be at least 1; for no automatic retries give no policy, and remove a stored one with \
+                 configure(retry=None)"
+                    .into(),
+            ));
         }
         if !factor.is_finite() || factor < 1.0 {
             return Err(Error::Invalid(format!("Retry factor must be a finite number of at least 1, not {factor}")));

@@ -40,7 +40,10 @@ CLAIMS_THAT_FIND_NOTHING = {
     "delayed": (lambda queue: queue.enqueue("x", delay=60), lambda queue: queue.claim()),
     "paused": (lambda queue: [queue.enqueue("x"), queue.pause()], lambda queue: queue.claim()),
     "another group": (lambda queue: queue.enqueue("x", group="a"), lambda queue: queue.claim(group="b")),
-    "no group": (lambda queue: queue.enqueue("x"), lambda queue: queue.claim_group() or None),
+    "no group": (
+        lambda queue: [queue.enqueue("x", group="a"), queue.claim(), queue.enqueue("y", group="a")],
+        lambda queue: queue.claim_group() or None,
+    ),
     "no such group": (lambda queue: queue.enqueue("x", group="a"), lambda queue: queue.claim_group("b") or None),
 }
 

@@ -17,6 +17,7 @@ from membox_queue import (
     Retry,
     SettingsConflictError,
 )
+from membox_queue.workers.names import queue_of
 
 DEFAULTS = {
     "lease": 60.0,
@@ -132,3 +133,15 @@ def test_a_queue_in_memory_is_configured_too():
         queue.enqueue("x")
         queue.claim()
         assert queue.options["lease"] == 5
+
+
+def test_a_handler_that_is_served_from_another_file_takes_its_settings_along(path, tmp_path):
+    policy = Retry(max=2)
+    with Queue(path, retry=policy, lease=5) as queue:
+        handler = queue.handler(lambda: None)
+        assert queue_of(handler, None, None)[2].get("retry") is None
+        assert queue_of(handler, path, "ingest")[2]["lease"] == 5
+        file, name, options = queue_of(handler, tmp_path / "other.db", None)
+        with Queue(file, name, **options) as other:
+            assert (other.options["retry"], other.options["lease"]) == (policy, 5)
+        assert queue_of(handler, None, "mail")[2]["retry"] == policy

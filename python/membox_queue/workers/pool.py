@@ -31,7 +31,7 @@ class Worker:
     """Serves several queues of one file with one pool.
 
     - `handlers`: the handler of each queue, by the queue's name. Other queues are not served.
-    - `options`: the options of `Queue`, by queue. Settings that `configure` has stored apply anyway.
+    - `options`: the options of `Queue`, by queue. Settings among them are stored, as `Queue` does.
     - `concurrency`: how many items are handled at once, over all queues.
     - Other arguments are those of `Queue.work`, and for `drain` those of `Queue.drain`. No worker lease is taken.
 
