@@ -38,7 +38,7 @@ pub use model::{
 };
 pub use queue::{
     Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentStep, Filter, Lock, Next, Options, Pick, Plan,
-    Queue, Stats, Step, Turn, Waiting, Want, Watcher, WorkerLoop,
+    Queue, Stats, Step, Turn, Waiting, Want, Watcher, Worker, WorkerLoop,
 };
 pub use rules::outcome::{Ending, Settled};
 pub use rules::rate::Rate;

@@ -20,6 +20,7 @@ mod steps;
 mod wait;
 mod watcher;
 mod worker_loop;
+mod workers;
 
 pub use claim::{Claim, ClaimedItem, Pick};
 pub use enlist::{Enlistment, Step as EnlistmentStep};
@@ -29,6 +30,7 @@ pub use settings::Current;
 pub use wait::Waiting;
 pub use watcher::{Turn, Want, Watcher};
 pub use worker_loop::{Next, Plan, Step, WorkerLoop};
+pub use workers::Worker;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -33,7 +33,7 @@ pub use foreign::{ForeignStatements, Statement};
 pub use health::Health;
 pub use lease::LeaseTx;
 pub use rate::RateTx;
-pub use read::{Forecast, Page, View, Waiting};
+pub use read::{Forecast, Held, Page, View, Waiting};
 pub use reclaim::ReclaimTx;
 pub use renew::{Renewal, Renews};
 pub use repair::RepairTx;

@@ -50,6 +50,8 @@ INDEXES = {
     "next_due": ["ingest_queue_delayed"],
     "holder_claims": ["ingest_queue_leases"],
     "in_process": ["ingest_queue_leases"],
+    "held": ["ingest_queue_leases"],
+    "workers": ["PRIMARY KEY"],
     "schedules_due": ["membox_queue_schedules_next"],
     "holds_over": ["membox_queue_holds_until"],
     "start_last": ["PRIMARY KEY"],

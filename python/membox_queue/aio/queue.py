@@ -141,6 +141,7 @@ class AsyncQueue(Calls[C], Generic[C]):
     running = verb(Queue.running)
     history = verb(Queue.history)
     stats = verb(Queue.stats)
+    workers = verb(Queue.workers)
     coverage_note = verb(Queue.coverage_note)
     pause = verb(Queue.pause)
     resume = verb(Queue.resume)

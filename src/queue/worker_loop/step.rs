@@ -53,9 +53,9 @@ impl WorkerLoop {
                 return Ok(Step { settled, next: Next::Over });
             }
             let is_closing = is_last && !self.plan.stays;
-            // A loop with a worker lease must find that nothing is left in the same transaction that releases the
-            // lease.
-            let looks = finishing.1.is_empty() && !(is_closing && self.plan.exclusive);
+            // A loop that enqueuers rely upon must find that nothing is left in the same transaction that releases its
+            // lease and removes its registration.
+            let looks = finishing.1.is_empty() && !(is_closing && self.is_relied_upon());
             let found = if looks && !self.is_worth_claiming().inspect_err(|_| self.unreserve(may_take))? {
                 let is_over = is_closing && self.is_nothing_left(slot).inspect_err(|_| self.unreserve(may_take))?;
                 if is_over { Found::End } else { Found::Nothing }
@@ -181,6 +181,7 @@ impl WorkerLoop {
             if let Some(hold) = &hold {
                 self.first().drop_worker_lease(tx, hold)?;
             }
+            self.unregister_in(tx)?;
             Ok((Found::End, outcome))
         })
     }
@@ -230,7 +231,7 @@ impl WorkerLoop {
         Ok(self.is_last(slot) && !self.first().view(|view| self.is_something_due_soon(view))?)
     }
 
-    fn is_worth_claiming(&self) -> Result<bool> {
+    pub(super) fn is_worth_claiming(&self) -> Result<bool> {
         for queue in &self.queues {
             if queue.work_forecast()?.is_worth_claiming() {
                 return Ok(true);

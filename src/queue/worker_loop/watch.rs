@@ -19,6 +19,7 @@ impl WorkerLoop {
         if self.is_inherited() {
             return Ok(true);
         }
+        self.register()?;
         let started = Instant::now();
         let mut state = self.state.lock();
         loop {
