@@ -197,6 +197,17 @@ def test_nobody_relies_on_a_loop_that_was_killed(queue, address, start):
     assert queue._announce_worker(10)
 
 
+def test_a_drain_that_was_stopped_for_long_is_seen_but_nobody_relies_on_it(queue, address, start, clock):
+    queue.enqueue("x")
+    process = start(PROGRAMS / "hold.py", address, "drain", 3600)
+    assert process.stdout.readline() == "held\n"
+    os.kill(process.pid, signal.SIGSTOP)
+    assert queue.worker_is_alive()
+    clock.advance(120)
+    assert not queue.worker_is_alive(), "its lease has run out"
+    assert [(worker.pid, worker.kind, worker.alive) for worker in queue.workers()] == [(process.pid, "drain", True)]
+
+
 def test_a_loop_that_begins_ends_the_announcement_of_another(queue, background, until):
     assert queue._announce_worker(600)
     future = background(queue.work, nothing)

@@ -104,3 +104,15 @@ def test_the_lease_of_membox_is_seen(queue, path, sql):
     queue.acquire_worker_lease()
     sql(path, "UPDATE meta SET value = json_remove(value, '$.owner', '$.ttl', '$.holder')")
     assert [(worker.pid, worker.kind) for worker in queue.workers()] == [(queue.stats()["worker"]["pid"], None)]
+
+
+WITHOUT_LOCKS = """
+import sys; from membox_queue import Queue, _native; _native.switch_off("locks"); queue = Queue(sys.argv[1])
+queue.enqueue("x"); queue.drain(lambda item: [worker.kind for worker in queue.workers()]); print(queue.get(1).result)
+"""
+
+
+def test_where_a_dead_loop_cannot_be_told_from_a_live_one_loops_are_not_listed(path, start, records):
+    out, _ = start(WITHOUT_LOCKS, path).communicate(timeout=30)
+    assert out == "[None]\n", "the lease and the item tell"
+    assert records() == 0
