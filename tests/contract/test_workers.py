@@ -216,6 +216,35 @@ def test_a_loop_that_begins_ends_the_announcement_of_another(queue, background, 
     assert queue._announce_worker(10), "nobody is on the way any more"
 
 
+@pytest.mark.parametrize("how", ["nothing was left", "its last item ended"])
+def test_a_drain_leaves_in_the_transaction_that_finds_nothing_left(queue, how):
+    queue.enqueue("x")
+    loop = queue._begin_loop([], exclusive=False)
+    assert queue.worker_is_alive()
+    if how == "nothing was left":
+        queue.mark_done(queue.claim())
+        said = loop.next(0)
+    else:
+        assert loop.next(0)[1] == "work"
+        said = loop.done(0, [None])
+    assert said[1] == "over"
+    # The loop has not been closed yet: an enqueuer at this moment must not rely on it.
+    assert not queue.worker_is_alive()
+    assert queue.workers() == []
+    loop.close()
+
+
+def test_a_slot_that_waits_while_another_leaves_does_not_register_the_loop_again(queue):
+    queue.enqueue("x")
+    loop = queue._begin_loop([], exclusive=False, slots=2)
+    assert loop.next(0)[1] == "work"
+    assert loop.next(1)[1] == "wait"
+    assert loop.done(0, [None])[1] == "over"
+    assert loop.wait(1, 0.0)
+    assert not queue.worker_is_alive()
+    loop.close()
+
+
 def test_enqueuers_that_trust_a_drain_without_a_lease_leave_nothing_behind(queue, address, start):
     processes = [start(PROGRAMS / "enqueue_and_drain.py", address, "False") for _ in range(4)]
     assert [process.wait(60) for process in processes] == [0] * 4

@@ -141,8 +141,8 @@ impl WorkerLoop {
             self.keep_lease()?;
         }
         self.registration = Registration::new(&self.queues, &self.plan)?;
-        // A drain without a lease that finds nothing takes no write lock. If it waits for anything, it registers then.
-        let is_short = !self.plan.exclusive && !self.plan.stays;
+        // A drain without a lease that finds nothing takes no write lock.
+        let is_short = !self.plan.exclusive && !self.plan.stays && self.plan.linger_ms <= 0;
         if is_short && !self.is_worth_claiming()? { Ok(()) } else { self.register() }
     }
 

@@ -62,8 +62,8 @@ impl Registration {
 }
 
 impl WorkerLoop {
-    /// Writes the record, unless that is done. While other writers or a full disk prevent it, the loop goes on without;
-    /// its claims report the cause.
+    /// Writes the record, unless that is done. If other writers or a full disk prevent it, the loop goes on without; its
+    /// claims report the cause.
     pub(super) fn register(&self) -> Result<()> {
         let Some(registration) = &self.registration else { return Ok(()) };
         let is_known =
