@@ -31,6 +31,7 @@ VERBS = {
         "coverage_note",
         "history",
         "stats",
+        "workers",
         "group_counts",
         "running",
     ),

@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from membox_queue._native import BY_CONTENT, Attempt, Item, NewItem, Rate, Retry, Schedule, __version__
+    from membox_queue._native import BY_CONTENT, Attempt, Item, NewItem, Rate, Retry, Schedule, WorkerInfo, __version__
     from membox_queue.aio.item import AsyncItem
     from membox_queue.aio.queue import AsyncQueue
     from membox_queue.errors import (
@@ -74,6 +74,7 @@ __all__ = [
     "StaleClaimError",
     "StorageError",
     "Worker",
+    "WorkerInfo",
     "__version__",
     "new_key",
     "remove",
@@ -114,6 +115,7 @@ MODULES = {
     "StaleClaimError": "errors",
     "StorageError": "errors",
     "Worker": "workers.pool",
+    "WorkerInfo": "_native",
     "__version__": "_native",
     "new_key": "queue",
     "remove": "removal",

@@ -78,6 +78,7 @@ class _Stats(TypedDict):
     paused: bool
     worker_is_alive: bool
     worker: _LeaseHolder | None
+    workers: list[WorkerInfo]
 
 def set_clock(ms: int | None, /) -> None:
     """Stop the clock of all queues of this process at `ms` since 1970, for tests; None lets it run again."""
@@ -314,6 +315,41 @@ class Attempt:
     def ended_at(self) -> datetime | None: ...
     @property
     def error(self) -> str | None: ...
+
+@final
+class WorkerInfo:
+    """A loop that runs, or a process that holds items or a worker lease without a loop; see `Queue.workers`."""
+
+    @property
+    def name(self) -> str:
+        """The name of the worker, as `Item.worker` has it: host and process id by default."""
+    @property
+    def pid(self) -> int | None:
+        """The process id; None for a process that only holds items."""
+    @property
+    def host(self) -> str | None:
+        """The name of the host; None for a process that only holds items."""
+    @property
+    def since(self) -> datetime | None:
+        """When the loop began; without a loop, when the first of the items was claimed."""
+    @property
+    def kind(self) -> Literal["work", "drain"] | None:
+        """work: until stopped. drain: until nothing is due. None: no loop."""
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The names of the queues that the loop serves; without a loop, those of the items."""
+    @property
+    def item_ids(self) -> tuple[int, ...]:
+        """The items in progress, in the order of their ids.
+
+        They are known by process: of two loops of one process that serve the same queue, the first shows them.
+        """
+    @property
+    def alive(self) -> bool:
+        """Whether the process lives. Items of a dead one are reclaimed by the next claim."""
+    @property
+    def stopping(self) -> bool:
+        """Whether the loop was asked to stop: it claims no more, and running handlers may finish."""
 
 @final
 class NewItem(Generic[_T_co]):
@@ -875,8 +911,17 @@ class Queue(Generic[_T]):
         items held by dead workers or beyond their lease: the next claim, `wait` or `tend` reclaims them),
         `oldest_pending_age` in seconds (of items that wait for a worker, not for a time), `next_due_at` (a datetime:
         the next delayed item, retry, tick of a schedule, or slot of a rate that something waits for), `groups` with
-        unfinished items, `paused`, `worker_is_alive`, and `worker`: the `pid`, `hostname` and `heartbeat` (a datetime)
-        of the holder of the live worker lease, or None.
+        unfinished items, `paused`, `worker_is_alive`, `workers` (those of `workers()` that serve this queue or hold
+        items of it), and `worker`: the `pid`, `hostname` and `heartbeat` (a datetime) of the holder of the live worker
+        lease, or None.
+        """
+    def workers(self) -> list[WorkerInfo]:
+        """List who works on the file: loops of all queues, and processes that hold items or a worker lease.
+
+        `drain`, `work`, `Worker` and `process` are listed from their beginning to their end, in every process. One that
+        was killed is not listed any more from that moment on. If it holds items, its process is listed as not `alive`
+        until the next claim reclaims them. At most 1,000 loops, and 1,000 items of each queue, are shown. On a file
+        system without OFD locks, loops are not listed: only items and worker leases tell.
         """
     def _next_due(self, *, ticks: bool) -> datetime | None:
         """What `stats` says of it; without ticks, of what waits already. `membox_queue.testing` uses this."""
@@ -929,7 +974,13 @@ class Queue(Generic[_T]):
     def release_worker_lease(self) -> bool:
         """Give this object's lease back. False if it has none or it was taken over."""
     def worker_is_alive(self) -> bool:
-        """Whether anybody holds the worker lease live. A process that was killed does not, from that moment on."""
+        """Return whether a worker will look for new items, so that none need be started.
+
+        That is so while a process holds the worker lease (`drain`), and while another loop serves this queue (`work`,
+        `Worker`, `drain(exclusive=False)`) that was not asked to stop and has no `limit`. Such a loop looks once more
+        before it ends: an item that was enqueued before this call is seen. A process that was killed does not count,
+        from that moment on. One that is stopped by SIGSTOP counts, but its worker lease runs out.
+        """
     def _announce_worker(self, seconds: float, /) -> str | None:
         """Say that a worker is on its way; None while one is alive or on its way. `spawn_worker` uses this."""
     def _confirm_worker(self, announcement: str, seconds: float, /) -> bool:

@@ -325,10 +325,11 @@ class Queue(_native.Queue[T]):
         concurrency: int = 1,
         retry_failed: bool = False,
     ) -> bool:
-        """Start a detached worker unless one is running or starting. Return whether one was started.
+        """Start a detached worker unless one serves this queue or is starting. Return whether one was started.
 
-        - `handler`: a registered handler, or the name of a function, `"package.module:function"`. The worker must be
-          able to import it, and the queue's type if it has one.
+        - `handler`: a registered handler, or the name of a function, `"package.module:function"`. `"package.module"`
+          serves all handlers that are registered with the queues of that module, one of them for this queue. The
+          worker must be able to import it, and the queue's type if it has one.
         - `linger`: the worker ends when nothing becomes due within this time.
         - `concurrency`, `retry_failed`: as in `drain`.
 

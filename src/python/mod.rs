@@ -25,6 +25,7 @@ mod signals;
 mod waits;
 mod warnings;
 mod watcher;
+mod worker_info;
 mod worker_loop;
 
 use once_cell::sync::Lazy;
@@ -59,6 +60,8 @@ mod _native {
     use super::signals::Token;
     #[pymodule_export]
     use super::watcher::{ClaimPlan, Watcher};
+    #[pymodule_export]
+    use super::worker_info::WorkerInfo;
     #[pymodule_export]
     use super::worker_loop::WorkerLoop;
 

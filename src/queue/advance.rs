@@ -15,7 +15,9 @@ use crate::model::{Event, Receipt};
 use crate::random;
 use crate::rules::outcome::{Ending, Settled, conclude};
 use crate::rules::settings::Settings;
-use crate::store::{Advance, Claimed, End, LeaseRef, Liveness, Moved, Served, StoredSettings, Wait, Want, WhenDone};
+use crate::store::{
+    Advance, Claimed, Closing, End, LeaseRef, Liveness, Moved, Served, StoredSettings, Wait, Want, WhenDone,
+};
 
 /// How a claim of this process ended.
 pub(super) struct Report<'a> {
@@ -49,8 +51,7 @@ pub(super) struct Claiming<'a> {
     /// Set once nothing may be claimed any more.
     pub unless: &'a AtomicBool,
     pub lease: Option<(&'a str, &'a LeaseHold)>,
-    /// See [`Advance::closes_within_ms`].
-    pub closes_within_ms: Option<i64>,
+    pub closing: Option<Closing<'a>>,
     /// What the last move found.
     pub findings: Findings,
 }
@@ -121,7 +122,7 @@ pub(super) fn advance(
             ends: &ends,
             want: want.map(|want| want.wanted(looks_first)),
             lease: want.and_then(|want| want.lease).map(|(key, hold)| LeaseRef { key, owner: hold.owner() }),
-            closes_within_ms: want.and_then(|want| want.closes_within_ms).filter(|_| looks_first),
+            closing: want.and_then(|want| want.closing).filter(|_| looks_first),
         };
         let leader = queues[reports.first().map_or(0, |report| report.queue)];
         let moved = leader.move_store(verb, |store, flush| {

@@ -200,7 +200,7 @@ impl Queue {
     fn try_to_claim(&self, how: &Claim, findings: Findings, wait: Wait) -> Result<Outcome> {
         let liveness = &self.liveness(wait)?;
         let claiming =
-            Claiming { how, liveness, unless: &AtomicBool::new(false), lease: None, closes_within_ms: None, findings };
+            Claiming { how, liveness, unless: &AtomicBool::new(false), lease: None, closing: None, findings };
         advance(&[self], Verb::Claim, wait, &[], Some(claiming))
     }
 

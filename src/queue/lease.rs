@@ -81,13 +81,14 @@ impl Queue {
         let name = format!("{:016x}{:016x}", random::number()?, random::number()?);
         let store = self.session()?.store.clone();
         self.run(Verb::Lease, |tx| {
-            let is_live = |stored: Option<String>| {
-                lease::live(stored.as_deref(), DEFAULT_TTL_MS, tx.now(), |holder| store.is_alive(holder)).is_some()
-            };
+            self.remove_dead_loops(tx)?;
             let key = self.announcement_key();
             tx.lock(Scope::Settings(self.name()))?;
             tx.lock(Scope::Lease(&lease::key(self.name())))?;
-            if is_live(tx.worker_lease(&lease::key(self.name()))?) || is_live(tx.setting(&key)?) {
+            let announced = tx.setting(&key)?;
+            let is_announced =
+                lease::live(announced.as_deref(), DEFAULT_TTL_MS, tx.now(), |holder| store.is_alive(holder));
+            if is_announced.is_some() || self.is_worker_alive_in(tx.view())? {
                 return Ok(None);
             }
             // The record names no liveness lock, because the announcing process may end before the worker starts.
@@ -140,10 +141,6 @@ impl Queue {
         // Cleared only after the write, so that a release that failed can be tried again.
         session.worker_lease.lock().take();
         Ok(released)
-    }
-
-    pub fn worker_is_alive(&self) -> Result<bool> {
-        Ok(self.lease_holder(&lease::key(self.name()))?.is_some())
     }
 
     /// Returns the live holder of a lease.

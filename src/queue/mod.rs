@@ -22,6 +22,7 @@ mod target;
 mod wait;
 mod watcher;
 mod worker_loop;
+mod workers;
 
 pub use claim::{Claim, ClaimedItem};
 pub use enlist::{Enlistment, Outcome as EnlistmentOutcome, Step as EnlistmentStep};
@@ -32,6 +33,7 @@ pub use target::{Target, Targets};
 pub use wait::{Awaited, Waiting};
 pub use watcher::{Turn, Want, Watcher};
 pub use worker_loop::{Next, Plan, Step, WorkerLoop};
+pub use workers::Worker;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

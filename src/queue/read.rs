@@ -2,6 +2,7 @@
 
 use super::Queue;
 use super::target::Target;
+use super::workers::Worker;
 use crate::error::Result;
 use crate::model::parse_ms;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Status};
@@ -34,8 +35,12 @@ pub struct Stats {
     pub stuck: Vec<i64>,
     pub groups: i64,
     pub paused: bool,
+    /// See `Queue::worker_is_alive`.
+    pub worker_is_alive: bool,
     /// The live holder of the worker lease.
     pub worker: Option<Record>,
+    /// The workers that serve the queue or hold items of it.
+    pub workers: Vec<Worker>,
 }
 
 impl Queue {
@@ -56,6 +61,8 @@ impl Queue {
                 stuck: view.stuck_items(self.name(), self.settings().settings.lease_ms())?,
                 groups: view.groups(self.name())?,
                 paused: view.setting(&self.paused_key())?.is_some(),
+                worker_is_alive: self.is_worker_alive_in(view)?,
+                workers: self.workers_in(view)?,
                 worker: self.lease_holder_in(view, &lease::key(self.name()))?,
             })
         })

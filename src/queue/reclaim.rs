@@ -49,7 +49,7 @@ impl Queue {
         let mut findings = Findings::default();
         for _ in 0..2 {
             let (liveness, unless) = (&None, &AtomicBool::new(false));
-            let claiming = Claiming { how, liveness, unless, lease: None, closes_within_ms: None, findings };
+            let claiming = Claiming { how, liveness, unless, lease: None, closing: None, findings };
             let outcome = advance(&[self], Verb::Reclaim, wait, &[], Some(claiming))?;
             if !outcome.findings.has_lost() {
                 return Ok(outcome.has_reclaimed);

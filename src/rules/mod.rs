@@ -14,3 +14,4 @@ pub mod retry;
 pub mod room;
 pub mod settings;
 pub mod tick;
+pub mod worker;

@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::model::Pick;
 use crate::random;
 use crate::store::{
-    Advance, Claimed, EnqueueTx, FinishTx, Granted, LeaseRef, LeaseTx, Moved, RateTx, Scout, Served, View, Want,
+    Advance, Claimed, EnqueueTx, FinishTx, Granted, LeaseRef, LeaseTx, Moved, RateTx, Scout, Served, SettingsTx, View,
+    Want,
 };
 
 /// How many lost claims of a queue a move returns for one reason; the rest is left to the next move.
@@ -252,16 +253,19 @@ impl Transaction<'_> {
         }
     }
 
-    /// Ends a drain: that nothing is left, and the release of the worker lease, are one transaction.
+    /// Ends a drain: the look that finds nothing left and the worker's leaving are one transaction.
     fn close_if_nothing_is_left(&self, advance: &Advance, moved: &mut Moved) -> Result<()> {
-        let Some(linger_ms) = advance.closes_within_ms else { return Ok(()) };
+        let Some(closing) = &advance.closing else { return Ok(()) };
         let is_open =
             moved.is_more || !moved.lost.is_empty() || !moved.ticking.is_empty() || !moved.changed_settings.is_empty();
-        if is_open || (self as &dyn View).is_anything_due(advance.queues, linger_ms)? {
+        if is_open || (self as &dyn View).is_anything_due(advance.queues, closing.linger_ms)? {
             return Ok(());
         }
         if let Some(lease) = &advance.lease {
             self.clear_worker_lease(lease.key)?;
+        }
+        if let Some(registration) = closing.registration {
+            self.clear_setting(registration)?;
         }
         moved.is_over = true;
         Ok(())

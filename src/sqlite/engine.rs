@@ -61,7 +61,7 @@ impl Store for Database {
     }
 
     fn new_liveness(&self) -> Option<Arc<dyn Liveness>> {
-        Some(self.new_sign()?)
+        Database::new_liveness(self)
     }
 
     fn is_alive(&self, number: i64) -> bool {

@@ -6,7 +6,7 @@ use super::rows::{integer, read_counts, read_item, read_schedule, text};
 use super::{Transaction, statement};
 use crate::error::Result;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, Schedule, Status};
-use crate::store::{Forecast, Page, Scout, StoredSettings, View, Waiting};
+use crate::store::{Forecast, Held, Page, Scout, StoredSettings, View, Waiting};
 
 /// How many processes are checked at once.
 const HOLDERS_AT_A_TIME: i64 = 256;
@@ -208,6 +208,19 @@ impl View for Transaction<'_> {
 
     fn shares_leases_with_membox(&self) -> Result<bool> {
         Ok(!self.lease_is_ours()?)
+    }
+
+    fn worker_records(&self, most: usize) -> Result<Vec<(String, String)>> {
+        self.all(statement!("workers"), params![most as i64], |row| {
+            Ok((text(row, 0)?.unwrap_or_default(), text(row, 1)?.unwrap_or_default()))
+        })
+    }
+
+    fn held(&self, queue: &str, most: usize) -> Result<Vec<Held>> {
+        self.all(statement!("held"), params![queue, most as i64], |row| {
+            let [worker, started_at] = [text(row, 2)?, text(row, 3)?];
+            Ok(Held { id: row.get(0)?, holder: integer(row, 1)?, worker, started_at })
+        })
     }
 }
 

@@ -20,8 +20,8 @@ pub struct Advance<'a> {
     pub want: Option<Want<'a>>,
     /// Claims only while this worker lease is held.
     pub lease: Option<LeaseRef<'a>>,
-    /// If nothing is left to claim, or due within this time, the worker lease is released in the same transaction.
-    pub closes_within_ms: Option<i64>,
+    /// If nothing is left, the worker leaves in the same transaction.
+    pub closing: Option<Closing<'a>>,
 }
 
 /// A queue that the move concerns.
@@ -50,6 +50,15 @@ pub struct Want<'a> {
     pub looks_first: bool,
     /// If this is set by the time the locks are taken, nothing is claimed.
     pub unless: &'a AtomicBool,
+}
+
+/// How a worker leaves that finds nothing left: its lease is released, and its registration removed.
+#[derive(Clone, Copy)]
+pub struct Closing<'a> {
+    /// It stays if something is due within this time.
+    pub linger_ms: i64,
+    /// The setting by which others see the worker.
+    pub registration: Option<&'a str>,
 }
 
 /// A worker lease and the token of its owner.

@@ -28,7 +28,7 @@ mod settings;
 pub use address::{Address, Removal, has_queue, open, remove};
 #[cfg(feature = "python")]
 pub use address::{COMMIT_CHECK, FORK, LOCKS, install, wake_all};
-pub use advance::{Advance, End, Granted, LeaseRef, Moved, Served, Want, WhenDone};
+pub use advance::{Advance, Closing, End, Granted, LeaseRef, Moved, Served, Want, WhenDone};
 pub use claim::{ClaimTx, Scout};
 pub use engine::{ChangeWatch, Flush, Liveness, Store, Wait};
 pub use enqueue::{Enqueue, EnqueueTx, Enqueued, NewRow, Put};
@@ -37,7 +37,7 @@ pub use foreign::{ForeignStatements, Statement};
 pub use health::Health;
 pub use lease::LeaseTx;
 pub use rate::{RateTx, WHOLE_QUEUE};
-pub use read::{Forecast, Page, View, Waiting};
+pub use read::{Forecast, Held, Page, View, Waiting};
 pub use reclaim::ReclaimTx;
 pub use renew::{Renewal, Renews};
 pub use repair::RepairTx;
@@ -58,6 +58,8 @@ pub enum Scope<'a> {
     Schedules(&'a str),
     /// The claims of a queue.
     Claims(&'a str),
+    /// The registrations of all worker loops.
+    Workers,
 }
 
 /// A write transaction, with the one clock reading that everything in it shares.

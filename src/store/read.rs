@@ -33,6 +33,15 @@ pub struct Waiting {
     pub delayed: i64,
 }
 
+/// Who holds an item in progress.
+pub struct Held {
+    pub id: i64,
+    /// The liveness number of the process; `None` for claims of other programs.
+    pub holder: Option<i64>,
+    pub worker: Option<String>,
+    pub started_at: Option<String>,
+}
+
 /// A read-only snapshot. It locks nothing.
 pub trait View {
     fn now(&self) -> Now;
@@ -126,4 +135,10 @@ pub trait View {
     fn shares_leases_with_membox(&self) -> Result<bool> {
         Ok(false)
     }
+
+    /// The records of worker loops of all queues, each with its key; a bounded number. They are written as settings.
+    fn worker_records(&self, most: usize) -> Result<Vec<(String, String)>>;
+
+    /// Who holds the items in progress; a bounded number.
+    fn held(&self, queue: &str, most: usize) -> Result<Vec<Held>>;
 }

@@ -52,7 +52,7 @@ def test_the_standard_input_as_text_json_and_bytes(call, queue):
         (["notes/a.md", "--delay", "soon"], 2, "'soon' is not a time span; write seconds, or 30s, 5m, 2h, 7d"),
         (["notes/a.md", "--sync", "handlers:digest", "--spawn", "handlers:digest"], 1, "choose one"),
         (["notes/a.md", "--spawn", "nowhere:digest"], 1, "the module of 'nowhere:digest' cannot be found"),
-        (["notes/a.md", "--sync", "handlers"], 1, "named 'package.module:function', not 'handlers'"),
+        (["notes/a.md", "--sync", "handlers"], 1, "handlers has no queue with registered handlers; name a function"),
         (["notes/a.md", "--db", "missing/memory.db"], 1, "the directory does not exist; create it first"),
         (["notes/a.md", "--queue", ""], 1, "a queue's name has 1 to 255 bytes"),
         ([], 2, "Missing argument"),

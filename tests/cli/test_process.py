@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+from datetime import datetime
 
 import pytest
 from membox_queue import Queue
@@ -111,7 +112,7 @@ def test_another_worker_is_no_failure(call, queue):
         ),
         ("garbled:handler", "garbled:handler cannot be imported: SyntaxError: invalid syntax (garbled.py, line 1)"),
         ("needy:handler", "needy:handler cannot be imported: ModuleNotFoundError: No module named 'openai_missing'"),
-        ("handlers", "a worker's handler is named 'package.module:function', not 'handlers'"),
+        ("handlers", "handlers has no queue with registered handlers; name a function of it: 'handlers:function'"),
     ],
 )
 def test_a_handler_that_cannot_be_used_is_told_in_a_line(call, queue, folder, handler, says):
@@ -128,3 +129,32 @@ def test_a_handler_that_cannot_be_used_is_told_in_a_line(call, queue, folder, ha
 def test_a_number_that_makes_no_sense_is_wrong_usage(call, queue):
     assert call("process", "handlers:digest", "--concurrency", 0).code == 2
     assert "--linger" in call("process", "handlers:digest", "--linger", "long").err
+
+
+def test_the_log_tells_start_and_stop_and_at_debug_each_item(run, queue):
+    queue.enqueue("four")
+    ended = run("process", "handlers:digest")
+    assert "INFO worker started: drain of ingest in " in ended.err
+    assert "by handlers:digest, concurrency 1, pid " in ended.err
+    assert "INFO worker stopped after " in ended.err
+    assert "item 1" not in ended.err
+    queue.enqueue("four")
+    assert "DEBUG item 2 of ingest done after " in run("process", "handlers:digest", "--log-level", "debug").err
+    assert run("process", "handlers:digest", "--log-level", "warning").err == ""
+
+
+@pytest.mark.parametrize("processes", [[], ["--processes", 1]])
+def test_the_log_may_be_json(run, queue, processes):
+    queue.enqueue_many(["good", "bad"])
+    options = ["--log-level", "debug", "--log-format", "json"]
+    ended = run("process", "handlers:digest", *options, *processes, logs=True)
+    records = [json.loads(line) for line in ended.err.splitlines()]
+    by_event = {record["event"]: record for record in records if record["logger"] == "membox_queue"}
+    assert set(by_event) == {"worker_started", "claimed", "raised", "ended", "worker_stopped"}
+    started, raised, end = by_event["worker_started"], by_event["raised"], by_event["ended"]
+    assert (started["level"], started["queues"], started["handlers"]) == ("INFO", ["ingest"], ["handlers:digest"])
+    assert (raised["item_id"], raised["error"], raised["level"]) == (2, "ValueError", "WARNING")
+    assert "the model said" in raised["traceback"]
+    assert (end["queue"], end["item_id"], end["attempt"], end["ending"]) == ("ingest", 2, 1, "failed")
+    assert (by_event["worker_stopped"]["report"]["done"], end["pid"]) == (1, started["pid"])
+    assert datetime.fromisoformat(started["time"]).tzinfo is not None

@@ -1,13 +1,16 @@
 """status, list, show and failures: the same facts for people, for pipes and as JSON."""
 
 import json
+import os
 import re
+import socket
 import subprocess
 import sys
 
 import pytest
 from membox_queue import NewItem, Queue
 from membox_queue.cli.app import app
+from programs import PROGRAMS
 from typer.main import get_command
 
 UGLY = "[bold]not markup[/bold] :smile: \x1b[31mred\x1b[0m\x07 \u202eback\nsecond line"
@@ -36,7 +39,8 @@ def test_status_in_a_pipe_is_plain_lines(run, path, queue, filled):
     for words in (["processing", "1"], ["done", "2"], ["failed", "1"]):
         assert words in rows
     assert any(row[:2] == ["pending", "2"] and "oldest" in row for row in rows)
-    assert "worker        pid " in ended.out
+    assert f"worker        {socket.gethostname()}:{os.getpid()} (no loop), for " in ended.out
+    assert "1 in progress" in ended.out
     assert "next due      in 9m" in ended.out
     assert "other queues  emails (1 pending)" in ended.out
     assert "25% asking [b]it[/b]" in ended.out
@@ -53,6 +57,38 @@ def test_status_as_json_is_nothing_but_json(run, path, filled):
     assert [item["error"] for item in seen["failures"]] == ["ValueError: [red]no[/red]\nat all"]
     assert [item["progress"] for item in seen["running"]] == [0.25]
     assert ended.err == ""
+
+
+def test_while_a_loop_works_no_screen_says_start_one(call, run, path, queue, background, until):
+    future = background(queue.work, lambda item: None)
+    until(queue.worker_is_alive)
+    with Queue(path) as other:
+        other.enqueue("delayed", delay=600)
+        named = f"{socket.gethostname()}:{os.getpid()} (work), for "
+        for command in (["status"], ["top", "--once"]):
+            shown = call(*command).out
+            assert named in shown
+            assert "start one" not in shown
+        (worker,) = json.loads(run("status", "--json").out)["workers"]
+        assert (worker["pid"], worker["kind"], worker["queues"]) == (os.getpid(), "work", ["ingest"])
+        assert (worker["alive"], worker["stopping"], worker["item_ids"]) == (True, False, [])
+        assert call("ingest", "-", stdin="x").out.endswith("worker: alive\n")
+        until(lambda: other.counts()["done"] == 1)
+    queue.stop()
+    future.result(30)
+    assert "none; start one: membox-queue process HANDLER" in call("status").out
+
+
+def test_a_dead_worker_is_shown_as_dead_and_another_may_be_started(call, path, queue, start):
+    queue.enqueue_many(["held", "pending"])
+    process = start(PROGRAMS / "hold.py", path, "item", 3600)
+    assert process.stdout.readline() == "held\n"
+    assert "start one" not in call("status").out
+    process.kill()
+    process.wait(30)
+    shown = call("status").out
+    assert f":{process.pid} (dead), for " in shown
+    assert "none; start one: membox-queue process HANDLER" in shown
 
 
 def test_status_of_an_empty_queue(call, queue):

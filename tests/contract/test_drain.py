@@ -445,7 +445,7 @@ def test_what_a_handler_asks_for_is_logged_without_a_traceback(queue, caplog):
     queue.enqueue_many(["later", "never", "because"])
     queue.drain(handler)
     assert {record.levelno for record in caplog.records} == {logging.INFO}
-    later, never, because = caplog.records
+    _, later, never, because, _ = caplog.records
     assert (later.getMessage(), later.exc_info) == ("item 1 put off: the model is busy", None)
     assert (never.getMessage(), never.exc_info) == ("item 2 given up: no text in it", None)
     assert because.exc_info[0] is ConnectionError

@@ -294,19 +294,22 @@ def fast(item):
     return None
 
 
-def of_main(item):
-    return None
+def inner():
+    def handler(item):
+        return None
 
-
-of_main.__module__, of_main.__qualname__ = "__main__", "handler"
+    return handler
 
 
 @pytest.mark.parametrize(
     ("handler", "advice"),
     [
         (fast, "finds its handler by its name: give '.*test_spawn_worker:fast'"),
-        (lambda item: None, "cannot do with a lambda; define a function at the top of a module"),
-        (of_main, "cannot do with 'handler'; define a function at the top of a module"),
+        (
+            lambda item: None,
+            "which a lambda does not have; define it at the top of a module and give 'package.module:n",
+        ),
+        (inner(), "which a function inside a function does not have; define it at the top of a module"),
         ("__main__:fast", "the program that runs, .*; move it into a module of its own"),
         ("spawned_handlers.py:fast", "by its module, not its file"),
     ],

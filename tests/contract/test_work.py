@@ -27,7 +27,7 @@ def test_work_takes_no_worker_lease_and_any_number_may_work(queue, open_queue, b
     with open_queue() as other:
         queue.enqueue_many(["a", "b"])
         futures = [background(one.work, lambda item: both.wait(30) and None) for one in (queue, other)]
-        assert not queue.worker_is_alive()
+        assert queue.stats()["worker"] is None
         both.wait(30)
         until(lambda: queue.counts()["done"] == 2)
         assert [ended(one, future).done for one, future in zip((queue, other), futures, strict=True)] == [1, 1]

@@ -92,6 +92,34 @@ class TestWorker:
         worker(handlers, batch="group").drain()
         assert seen == [["alone"], ["b1", "b2"], ["a1"]]
 
+    def test_a_drain_handles_what_is_due_in_all_queues_and_leaves_no_worker(self, queues, worker):
+        ingest, emails, _ = queues
+        ingest.enqueue_many(range(5))
+        emails.enqueue_many(range(5))
+        seen = []
+
+        def handler(item):
+            (info,) = ingest.workers()
+            seen.append((info.kind, info.queues, ingest.worker_is_alive(), emails.worker_is_alive()))
+
+        one = worker({"ingest": handler, "emails": handler}, concurrency=2)
+        assert one.drain() == DrainReport(done=10)
+        assert set(seen) == {("drain", ("ingest", "emails"), True, True)}
+        assert (ingest.workers(), ingest.worker_is_alive()) == ([], False)
+        assert one.drain() == DrainReport(), "nothing is left"
+
+    def test_what_is_enqueued_while_a_drain_is_alive_is_handled(self, queues, worker):
+        ingest, emails, _ = queues
+
+        def handler(item):
+            # An enqueuer that sees a live worker relies on it to look at this queue, too.
+            if emails.worker_is_alive() and item.content > 0:
+                emails.enqueue(item.content - 1)
+
+        ingest.enqueue(20)
+        one = worker({"ingest": handler, "emails": handler}, concurrency=3)
+        assert one.drain() == DrainReport(done=21)
+
     def test_a_queue_without_a_handler_is_left_alone(self, queues, worker):
         ingest, _, other = queues
         other.enqueue("theirs")

@@ -51,6 +51,8 @@ INDEXES = {
     "holder_claims": ["ingest_queue_leases"],
     "in_process": ["ingest_queue_leases"],
     "known_schedule": ["PRIMARY KEY"],
+    "held": ["ingest_queue_leases"],
+    "workers": ["PRIMARY KEY"],
     "schedules_due": ["membox_queue_schedules_next"],
     "holds_over": ["membox_queue_holds_until"],
     "start_last": ["PRIMARY KEY"],

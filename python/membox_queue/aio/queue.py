@@ -29,7 +29,7 @@ from membox_queue.queue import Queue
 if TYPE_CHECKING:
     import builtins
     import types
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
     from types import TracebackType
     from typing import Literal, Self, Unpack
 
@@ -145,6 +145,7 @@ class AsyncQueue(Calls[C], Generic[C]):
     running = verb(Queue.running)
     history = verb(Queue.history)
     stats = verb(Queue.stats)
+    workers = verb(Queue.workers)
     coverage_note = verb(Queue.coverage_note)
     pause = verb(Queue.pause)
     resume = verb(Queue.resume)
@@ -400,10 +401,16 @@ class AsyncQueue(Calls[C], Generic[C]):
         state = " (closed)" if self._is_closed else ""
         return f"<AsyncQueue {self.name!r} in {os.fspath(self._path)!r}{state}>"
 
-    async def _loop(self, handler: Any, plan: Plan, stops: int) -> DrainReport:
-        """Run a loop; `stops` is how often the queue had been stopped when the loop was requested."""
+    async def _loop(
+        self, handler: Any, plan: Plan, stops: int, others: Sequence[tuple[Queue[Any], Any]] = ()
+    ) -> DrainReport:
+        """Run a loop over this queue and others of its file, each with its handler.
+
+        `stops` is how often the queue had been stopped when the loop was requested.
+        """
         handler = self._handlers.own_handler() if handler is None else handler
-        loop = TaskDriver(await self._opened(), handler, plan, self._run_in_thread)
+        queues = [await self._opened(), *(queue for queue, _ in others)]
+        loop = TaskDriver(queues, [handler, *(other for _, other in others)], plan, self._run_in_thread)
         self._loops.add(loop)
         if self._stops != stops:
             loop.stop()

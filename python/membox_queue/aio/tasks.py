@@ -17,7 +17,7 @@ from membox_queue.loops.requests import Call, Handle, Wait
 from membox_queue.loops.slot import Slot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
 
     from membox_queue import _native
     from membox_queue.loops.plan import Handler, Plan
@@ -29,14 +29,14 @@ class TaskDriver:
 
     def __init__(
         self,
-        queue: _native.Queue[Any],
-        handler: Handler,
+        queues: Sequence[_native.Queue[Any]],
+        handlers: Sequence[Handler],
         plan: Plan,
         run_in_thread: Callable[..., Coroutine[Any, Any, Any]],
     ) -> None:
         # Plain handlers, and the wait for work, have threads of their own: they may take long.
         self.threads = Threads("membox-queue-handler")
-        self.loop = Loop([queue], [handler], plan, in_thread=self.in_thread)
+        self.loop = Loop(queues, handlers, plan, in_thread=self.in_thread)
         self.run_in_thread = run_in_thread
         self.waiting: asyncio.Future[None] | None = None
         self.stop_asked = asyncio.Event()

@@ -13,7 +13,7 @@ from membox_queue.cli import screen
 from membox_queue.cli.loops import loop
 from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, find_handlers_here
 from membox_queue.cli.options import AsJson, Db, Name, time_span
-from membox_queue.cli.process import loaded
+from membox_queue.cli.process import loaded_handler
 from membox_queue.cli.usage import FAILED_ITEMS, UsageError
 from membox_queue.document import document
 from membox_queue.queue import Queue
@@ -46,7 +46,7 @@ def ingest(
     if key is not None and len(files) > 1:
         raise UsageError("one key is for one item; give one file, or no --key")
     find_handlers_here()
-    handler = loaded(sync) if sync else None
+    handler = loaded_handler(sync) if sync else None
     if spawn:
         check_handler(spawn)
     options: dict[str, Any] = {"priority": priority, "delay": delay, "group": group, "key": key}

@@ -1,36 +1,70 @@
-"""The loop that fits a handler: plain functions run in threads, coroutine functions on asyncio."""
+"""The loop that fits its handlers: plain functions run in threads, coroutine functions on asyncio."""
 
 import asyncio
 import contextlib
 import signal
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
 
 from membox_queue.loops.loop import is_async
-from membox_queue.loops.plan import DEFAULT_GRACE
+from membox_queue.loops.plan import DEFAULT_GRACE, Plan
 from membox_queue.loops.progress import stopping_message
 from membox_queue.loops.report import DrainReport
 from membox_queue.queue import Queue
+from membox_queue.workers.pool import Worker
+from membox_queue.workers.targets import Served
+
+if TYPE_CHECKING:
+    from membox_queue.aio import AsyncQueue
+
+    Start = Callable[[AsyncQueue], Coroutine[Any, Any, DrainReport]]
 
 
 def loop(queue: Queue, handler: Callable[[Any], Any], *, stays: bool, **plan: Any) -> DrainReport:
     """Drain, or work until stopped. Ctrl-C and SIGTERM stop it; a second signal raises KeyboardInterrupt."""
     if is_async(handler):
-        try:
-            return asyncio.run(awaiting(queue, handler, stays, plan))
-        except asyncio.CancelledError:
-            raise KeyboardInterrupt from None
+        options = {**queue._reopen_options, "type": queue.type}
+        return run_async(
+            queue.path or ":memory:",
+            queue.name,
+            options,
+            lambda own: own.work(handler, **plan) if stays else own.drain(handler, **plan),
+        )
     return queue.work(handler, **plan) if stays else queue.drain(handler, **plan)
 
 
-async def awaiting(queue: Queue, handler: Callable[[Any], Any], stays: bool, plan: dict[str, Any]) -> DrainReport:
-    """The same for a coroutine function, on a queue object of its own."""
+def loop_over(served: Sequence[Served], *, stays: bool, **plan: Any) -> DrainReport:
+    """The same for several queues of one file, without a worker lease."""
+    first, *rest = served
+    if not any(is_async(one.handler) for one in served):
+        handlers = {one.name: one.handler for one in served}
+        options: Any = {one.name: one.options for one in served}
+        worker = Worker(first.file, handlers, options=options, **plan)
+        return worker.run() if stays else worker.drain()
+    with contextlib.ExitStack() as opened:
+        others = [(opened.enter_context(Queue(one.file, one.name, **one.options)), one.handler) for one in rest]
+        run = Plan(stays=stays, **plan)
+        return run_async(
+            first.file, first.name, first.options, lambda own: own._loop(first.handler, run, own._stops, others)
+        )
+
+
+def run_async(file: Any, name: str, options: dict[str, Any], start: "Start") -> DrainReport:
+    """Run a loop of asyncio on a queue object of its own."""
+    try:
+        return asyncio.run(awaiting(file, name, options, start))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+async def awaiting(file: Any, name: str, options: dict[str, Any], start: "Start") -> DrainReport:
+    """Run the loop, and stop it when a signal comes."""
     from membox_queue.aio import AsyncQueue
 
-    async with AsyncQueue(queue.path or ":memory:", queue.name, type=queue.type, **queue._reopen_options) as own:
+    async with AsyncQueue(file, name, **options) as own:
         is_watched = sys.stderr.isatty()
-        running = asyncio.create_task(own.work(handler, **plan) if stays else own.drain(handler, **plan))
+        running = asyncio.create_task(start(own))
         heard = []
 
         def on_signal() -> None:

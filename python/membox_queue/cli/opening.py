@@ -21,13 +21,18 @@ def must_exist(db: Path) -> None:
 
 def existing(db: Path, name: str, **options: Any) -> Queue:
     """Open an existing queue. Raise UsageError, and create nothing, if there is none."""
+    must_have_queue(db)
+    return Queue(db, name, **options)
+
+
+def must_have_queue(db: Path) -> None:
+    """Raise UsageError if there is no such file, or no queue in it."""
     must_exist(db)
     if not has_queue(db):
         raise UsageError(
             f"{db} has no queue in it, and was not changed; name another file with --db or MEMBOX_QUEUE_DB, or "
             "enqueue something first"
         )
-    return Queue(db, name, **options)
 
 
 def known(db: Path, name: str, **options: Any) -> Queue:

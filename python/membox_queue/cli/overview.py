@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SHOWN = ("pending", "processing", "done", "failed")
 """Statuses that are shown even if their count is zero."""
+MOST_WORKERS = 8
+"""Workers that are shown, each on a line."""
 
 
 def ago(time: datetime | None) -> str:
@@ -66,7 +68,7 @@ def counts(seen: dict[str, Any]) -> list[list[str | Text]]:
 
 def facts(seen: dict[str, Any]) -> list[list[str | Text]]:
     """Return further facts, one a line."""
-    rows: list[list[str | Text]] = [["worker", worker(seen)]]
+    rows: list[list[str | Text]] = workers(seen)
     if seen["next_due_at"]:
         rows.append(["next due", due(seen["next_due_at"])])
     if seen["groups"]:
@@ -87,10 +89,33 @@ def due(moment: datetime) -> str:
     return f"in {duration(left)}" if left > 0 else "now"
 
 
-def worker(seen: dict[str, Any]) -> str:
-    """Return which worker drains the queue, or how to start one."""
-    if (found := seen["worker"]) is not None:
-        return f"pid {found['pid']} on {found['hostname']}, seen {ago(found['heartbeat'])}"
+def workers(seen: dict[str, Any]) -> list[list[str | Text]]:
+    """Return a line for each worker of the queue, or how to start one."""
+    found = [worker(each) for each in seen["workers"][:MOST_WORKERS]]
+    if (more := len(seen["workers"]) - len(found)) > 0:
+        found.append(f"… and {more:,} more")
+    if not any(each["alive"] for each in seen["workers"]):
+        found.append(no_worker(seen))
+    return [["worker" if index == 0 else "", words] for index, words in enumerate(found)]
+
+
+def worker(found: dict[str, Any]) -> str:
+    """Return who works, since when, and on how much."""
+    if not found["alive"]:
+        state = "dead"
+    elif found["stopping"]:
+        state = "stopping"
+    else:
+        state = found["kind"] or "no loop"
+    named = found["name"] if found["pid"] is None else f"{found['name']}, pid {found['pid']} on {found['host']}"
+    if found["name"] == f"{found['host']}:{found['pid']}":
+        named = found["name"]
+    since = [] if found["since"] is None else [f"for {duration((now() - found['since']).total_seconds())}"]
+    return ", ".join([f"{named} ({state})", *since, f"{len(found['item_ids']):,} in progress"])
+
+
+def no_worker(seen: dict[str, Any]) -> str:
+    """Return that there is no worker, and what to do if one is needed."""
     if seen["paused"] and seen["counts"]["pending"]:
         return "none; paused until: membox-queue resume"
     if seen["counts"]["pending"]:

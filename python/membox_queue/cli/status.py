@@ -14,7 +14,7 @@ from membox_queue.wire import overview as wire_overview
 
 
 def status(db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
-    """Show counts, ages, the worker, items in progress, and the latest failures."""
+    """Show counts, ages, the workers, items in progress, and the latest failures."""
     with known(db, queue) as opened:
         seen = wire_overview.look(opened)
     if as_json:

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from membox_queue.errors import QueueError, StaleClaimError
+from membox_queue.loops.log import fields, log_ended, log_started, log_stopped, name_of
 from membox_queue.loops.plan import check_call
 from membox_queue.loops.progress import LoopEvent, reporter
 from membox_queue.loops.raised import log, meaning
@@ -53,6 +54,7 @@ class Loop:
         if plan.batch and any(isinstance(handler, HandlesItems) for handler in handlers):
             raise ValueError("a registered handler takes one item at a time; batch needs one that takes a list")
         self.shapes = [shape_for(queue, handler) for queue, handler in zip(queues, handlers, strict=True)]
+        self.handler_names = [name_of(handler) for handler in handlers]
         handlers = [handler.handle if isinstance(handler, HandlesItems) else handler for handler in handlers]
         for handler in handlers:
             check_call(handler, "the handler", "the items" if plan.batch else "the item")
@@ -79,6 +81,8 @@ class Loop:
         self.unrecorded: set[_native.Item | None] = set()
         self.was_stopped = False
         self.has_ended = False
+        self.is_closed = False
+        self.began = time.monotonic()
         # What it returned or raised, for a loop that runs in a thread of its own.
         self.outcome: DrainReport | BaseException | None = None
 
@@ -98,6 +102,8 @@ class Loop:
         )
         if self._native is None:
             return False
+        self.began = time.monotonic()
+        log_started(self.queues, self.handler_names, plan)
         if plan.retry_failed:
             self.retried = sum(queue.retry_failed() for queue in self.queues)
         return True
@@ -139,6 +145,9 @@ class Loop:
             released = self.native.close()
             with self.lock:
                 self.counts["released"] += released
+            if not self.is_closed:
+                self.is_closed = True
+                log_stopped(self.queues, self.report(), time.monotonic() - self.began)
 
     def report(self) -> DrainReport:
         """Return what was done so far."""
@@ -159,8 +168,9 @@ class Loop:
         """Whether the loop ends now, even if an end is not recorded yet."""
         return self.is_exiting or (self.stopping is not None and self.stopping.is_over)
 
-    def count(self, items: Sequence[_native.Item], ends: Iterable[Any]) -> None:
-        """Count the ends of items, and report each one."""
+    def count(self, items: Sequence[_native.Item], ends: Sequence[Any], began: float) -> None:
+        """Count the ends of items that were claimed at a time, and report each one."""
+        log_ended(items, ends, began)
         for item, end in zip(items, ends, strict=False):
             with self.lock:
                 self.counts[end] += 1
@@ -170,7 +180,7 @@ class Loop:
     def report_lost(self, lost: Iterable[tuple[_native.Item, StaleClaimError]]) -> None:
         """Report claims that were lost before their end was recorded."""
         for item, error in lost:
-            logger.warning("%s", error)
+            logger.warning("%s", error, extra=fields("lost", item))
             self.notify_on_error(error, item, "lost")
 
     def notify_on_error(self, error: BaseException, item: _native.Item | None, phase: str) -> None:
@@ -182,7 +192,7 @@ class Loop:
         except BaseException as raised:
             if meaning(raised) != "failed":
                 raise
-            log(logging.ERROR, raised, "on_error raised")
+            log(logging.ERROR, raised, "on_error raised", extra=fields("on_error_raised", item, phase=phase))
 
 
 def lost_claims(items: Sequence[_native.Item], ends: Sequence[str]) -> list[tuple[_native.Item, StaleClaimError]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
+from membox_queue.loops.log import fields
 from membox_queue.terminal_text import duration, line
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class CallbackReporter(Reporter):
         try:
             self.listener(event)
         except Exception:
-            logger.exception("progress raised")
+            logger.exception("progress raised", extra=fields("progress_raised", event.item))
 
 
 class LineReporter(Reporter):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import logging
+import time
 import traceback
 from typing import Any
 
 from membox_queue import _native
 from membox_queue.errors import GiveUp, RetryLater
+from membox_queue.loops.log import fields
 
 logger = logging.getLogger("membox_queue")
 
@@ -23,29 +25,32 @@ def type_name(value: object) -> str:
     return str(vars(type)["__qualname__"].__get__(type(value)))
 
 
-def log(level: int, error: BaseException | None, message: str, *arguments: Any) -> None:
+def log(
+    level: int, error: BaseException | None, message: str, *arguments: Any, extra: dict[str, Any] | None = None
+) -> None:
     """Log an exception with its traceback; one whose attributes raise is logged without."""
     try:
-        logger.log(level, message, *arguments, exc_info=error)
+        logger.log(level, message, *arguments, exc_info=error, extra=extra)
     except BaseException as raised:
         if meaning(raised) != "failed":
             raise
         plain = [each if type(each) in (int, str) else type_name(each) for each in arguments]
-        logger.log(level, message, *plain)
+        logger.log(level, message, *plain, extra=extra)
 
 
-def log_failure(item: _native.Item, raised: BaseException, *, is_reported: bool) -> None:
-    """Log what a handler raised: as a warning, unless `on_error` or `progress` report it.
+def log_failure(item: _native.Item, raised: BaseException, began: float, *, is_reported: bool) -> None:
+    """Log what a handler raised since it began: as a warning, unless `on_error` or `progress` report it.
 
     `RetryLater` and `GiveUp` are requests and not errors, but may have an error as their cause.
     """
+    told = fields("raised", item, error=type_name(raised), seconds=round(time.monotonic() - began, 6))
     if issubclass(type(raised), RetryLater | GiveUp):
         request = "put off" if issubclass(type(raised), RetryLater) else "given up"
         cause = BASE_ATTRIBUTES["__cause__"].__get__(raised)
-        log(logging.INFO, cause, "item %d %s: %s", item.id, request, raised)
+        log(logging.INFO, cause, "item %d %s: %s", item.id, request, raised, extra=told)
         return
     level = logging.INFO if is_reported else logging.WARNING
-    log(level, raised, "item %d failed: %s", item.id, type_name(raised))
+    log(level, raised, "item %d failed: %s", item.id, type_name(raised), extra=told)
 
 
 def release_frames(raised: BaseException | None) -> None:

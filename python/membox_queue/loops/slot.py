@@ -16,6 +16,7 @@ from membox_queue.errors import (
     StorageError,
     note,
 )
+from membox_queue.loops.log import fields, log_claimed
 from membox_queue.loops.loop import lost_claims
 from membox_queue.loops.progress import LoopEvent
 from membox_queue.loops.raised import log, log_failure, meaning, release_frames
@@ -47,6 +48,7 @@ class Slot:
     def __init__(self, loop: Loop, number: int) -> None:
         self.loop = loop
         self.number = number
+        self.began = 0.0
 
     def requests(self) -> Requests[None]:
         """Claim, handle and record until there is nothing more to do."""
@@ -60,6 +62,8 @@ class Slot:
                 step = yield from self.call_store("claim", None, loop.native.next, number)
                 continue
             _, _, place, items = step
+            self.began = time.monotonic()
+            log_claimed(items)
             raised: BaseException | None = None
             result: Any = None
             fitting = items
@@ -84,7 +88,7 @@ class Slot:
                 step = yield from self.record_failure(items, raised)
             if "lost" in step[0]:
                 loop.report_lost((yield Call(lost_claims, (items, step[0]))))
-            loop.count(items, step[0])
+            loop.count(items, step[0], self.began)
             if time.monotonic() - loop.maintained_at >= MAINTAIN_EVERY:
                 yield from self.maintain()
 
@@ -118,7 +122,7 @@ class Slot:
             """The handler's own writes are not committed, so its item is not done."""
             release_frames(None)
             failure = QueueBusyError(OPEN_TRANSACTION)
-            log_failure(items[0], failure, is_reported=loop.is_reported)
+            log_failure(items[0], failure, self.began, is_reported=loop.is_reported)
             loop.notify_on_error(failure, items[0], "handler")
             return Call(native.failed, (number, items, failure))
 
@@ -126,7 +130,8 @@ class Slot:
         try:
             step = yield from self.retry_store("finish", items[0], Call(native.done, (number, results)), fail_instead)
         except (TypeError, ValueError, PayloadTooLargeError) as error:
-            logger.warning("the result of item %d is not stored: %s", items[0].id, error)
+            told = fields("result_not_stored", items[0])
+            logger.warning("the result of item %d is not stored: %s", items[0].id, error, extra=told)
             request = Call(native.done, (number, [None] * len(items)))
             step = yield from self.retry_store("finish", items[0], request, fail_instead)
         return step
@@ -134,7 +139,7 @@ class Slot:
     def record_failure(self, items: list[_native.Item], raised: BaseException) -> Requests[Step]:
         """Record what the handler raised and claim the next, in one transaction."""
         loop = self.loop
-        log_failure(items[0], raised, is_reported=loop.is_reported)
+        log_failure(items[0], raised, self.began, is_reported=loop.is_reported)
         exiting: BaseException | None = None
         try:
             loop.notify_on_error(raised, items[0], "handler")
@@ -162,7 +167,8 @@ class Slot:
         loop = self.loop
         loop.is_exiting = True
         loop.native.stop()
-        log(logging.WARNING, exiting, "the handler of item %d exited the program", items[0].id)
+        told = fields("exited", items[0])
+        log(logging.WARNING, exiting, "the handler of item %d exited the program", items[0].id, extra=told)
         loop.notify_on_error(exiting, items[0], "handler")
         if loop.native.blocked_by_this_process:
             release_frames(exiting)
@@ -204,7 +210,8 @@ class Slot:
                 if when_blocked_by_us is not None and is_busy and loop.native.blocked_by_this_process:
                     request, when_blocked_by_us = when_blocked_by_us(), None
                 level = logging.WARNING if pauses is None else logging.INFO
-                logger.log(level, "membox_queue could not %s, and tries again: %s", phase, error)
+                told = fields("store_busy", item, phase=phase)
+                logger.log(level, "membox_queue could not %s, and tries again: %s", phase, error, extra=told)
                 loop.notify_on_error(error, item, phase)
                 if is_recording and is_busy:
                     loop.unrecorded.add(item)
@@ -239,7 +246,8 @@ class Slot:
             try:
                 yield Call(loop.native.tend)
             except (QueueBusyError, StorageError) as error:
-                logger.warning("membox_queue could not tidy up, and tries again later: %s", error)
+                told = fields("store_busy", phase="tend")
+                logger.warning("membox_queue could not tidy up, and tries again later: %s", error, extra=told)
 
 
 def results_of(

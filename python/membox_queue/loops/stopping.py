@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from membox_queue.errors import LoopStop, QueueError
+from membox_queue.loops.log import fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -143,7 +144,8 @@ class Stopping:
         try:
             self.release_all()
         except QueueError:
-            logger.warning("membox_queue could not release everything; the leases will expire", exc_info=True)
+            words = "membox_queue could not release everything; the leases will expire"
+            logger.warning(words, exc_info=True, extra=fields("not_released"))
         self.is_over = True
         with self.lock:
             if self.listened:

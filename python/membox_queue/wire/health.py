@@ -112,7 +112,7 @@ def of_queue(queue: Queue, seen: dict[str, Any]) -> Iterator[Finding]:
     waiting = number(counts["pending"], "item") + (f", the oldest for {duration(age)}" if age is not None else "")
     if stats["paused"]:
         yield Finding("waiting", "note", f"{waiting}; the queue is paused; resume it: membox-queue resume")
-    elif age is not None and age > LONG_WAIT and not stats["worker_is_alive"] and not counts["processing"]:
+    elif age is not None and age > LONG_WAIT and not any(worker.alive for worker in stats["workers"]):
         yield Finding("waiting", "note", f"{waiting}, and no worker; start one: membox-queue process HANDLER")
     else:
         yield Finding("waiting", "ok", waiting)

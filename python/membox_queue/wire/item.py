@@ -1,4 +1,4 @@
-"""Items, attempts and schedules as plain values, and the one way to write JSON."""
+"""Items, attempts, schedules and workers as plain values, and the one way to write JSON."""
 
 from __future__ import annotations
 
@@ -81,6 +81,12 @@ def schedule_fields(schedule: _native.Schedule) -> dict[str, Any]:
     names = ("name", "content", "cron", "every", "tz", "next_at", "last_at", "last_id", "group", "priority")
     others = ("key", "max_retries", "project", "source_path", "doc_date", "headers")
     return {name: getattr(schedule, name) for name in names + others}
+
+
+def worker_fields(worker: _native.WorkerInfo) -> dict[str, Any]:
+    """Return one worker."""
+    names = ("name", "pid", "host", "since", "kind", "queues", "item_ids", "alive", "stopping")
+    return {name: getattr(worker, name) for name in names}
 
 
 def preview(item: _native.Item | _native.Schedule, width: int) -> str:

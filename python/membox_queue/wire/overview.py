@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from membox_queue import _native
-from membox_queue.wire.item import brief
+from membox_queue.wire.item import brief, worker_fields
 
 if TYPE_CHECKING:
     from membox_queue.queue import Queue
@@ -19,10 +19,12 @@ def now() -> datetime:
 
 def look(queue: Queue, failures: int = 5, running: int = 20) -> dict[str, Any]:
     """Return all that an overview shows."""
+    stats = queue.stats()
     return {
         "file": str(queue.path),
         "queue": queue.name,
-        **queue.stats(),
+        **stats,
+        "workers": [worker_fields(worker) for worker in stats["workers"]],
         "coverage_note": queue.coverage_note(),
         "running": [brief(item) for item in queue.running(limit=running)],
         "failures": [brief(item) for item in queue.failures(limit=failures)],

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from membox_queue.content.generic import shape_of
+from membox_queue.loops.loop import HandlesItems
+from membox_queue.loops.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
     from membox_queue import _native
 
@@ -23,24 +26,18 @@ def check_spawn(queue: _native.Queue, handler: str) -> None:
     type_named(queue)
 
 
-def check_handler(handler: str) -> None:
-    """Raise ValueError for a name that no worker could import."""
-    module, _, name = handler.partition(":") if isinstance(handler, str) else ("", "", "")
+def check_handler(handler: Any) -> None:
+    """Raise ValueError for a name that no worker could import: `package.module:function` or `package.module`."""
     if callable(handler) and hasattr(handler, "__qualname__"):
-        its_name = f"{handler.__module__}:{handler.__qualname__}"
-        if "<" in its_name or handler.__module__ == "__main__":
-            kind = "a lambda" if "<lambda>" in its_name else repr(handler.__qualname__)
-            raise ValueError(
-                f"a worker is another process and imports its handler, which it cannot do with {kind}; define a "
-                "function at the top of a module, and give 'package.module:function'"
-            )
-        raise ValueError(f"a worker is another process and finds its handler by its name: give {its_name!r}")
-    if not module or not name:
+        raise ValueError(name_instead(handler))
+    module, separator, name = handler.partition(":") if isinstance(handler, str) else ("", "", "")
+    if not module or (separator and not name):
         raise ValueError(f"a worker's handler is named 'package.module:function', not {handler!r}")
     if module == "__main__":
         raise ValueError(f"{handler!r} is in the program that runs, which a worker cannot import; {MOVE}")
     if module.endswith(".py"):
-        raise ValueError(f"a worker's handler is named by its module, not its file: 'package.module:{name}'")
+        wanted = f"package.module:{name}" if name else "package.module"
+        raise ValueError(f"a worker's handler is named by its module, not its file: {wanted!r}")
     try:
         found = importlib.util.find_spec(module)
     except (ImportError, ValueError) as error:
@@ -49,29 +46,69 @@ def check_handler(handler: str) -> None:
         raise ValueError(f"the module of {handler!r} cannot be found; is it importable where you run this?")
 
 
+def name_instead(handler: Any) -> str:
+    """Return what to give instead of a function itself."""
+    finds = "a worker is another process and finds its handler by its name"
+    if "<" in handler.__qualname__:
+        kind = "a lambda" if handler.__qualname__.endswith("<lambda>") else "a function inside a function"
+        return f"{finds}, which {kind} does not have; define it at the top of a module and give 'package.module:name'"
+    if handler.__module__ == "__main__":
+        return f"{finds}; {handler.__qualname__} is in the program that runs, which a worker cannot import; {MOVE}"
+    return f"{finds}: give {f'{handler.__module__}:{handler.__qualname__}'!r}"
+
+
 def load_handler(handler: str) -> Callable[[Any], Any]:
-    """Import what 'package.module:function' names."""
+    """Import what 'package.module:function' names; of a queue or a module, the one handler that it has."""
+    found = load_handlers(handler)
+    if len(found) > 1:
+        raise ValueError(f"{handler!r} has several handlers, and one is needed here; name one: {listed(found)}")
+    return found[0]
+
+
+def load_handlers(handler: str) -> list[Callable[[Any], Any]]:
+    """Import a function, or all handlers that are registered with a queue or with the queues of a module."""
     check_handler(handler)
     module, _, name = handler.partition(":")
     loaded: Any = importlib.import_module(module)
+    if not name:
+        return handlers_of_module(loaded)
     for part in name.split("."):
         if not hasattr(loaded, part):
             raise ValueError(f"{module} has no {name}")
         loaded = getattr(loaded, part)
-    if isinstance(getattr(loaded, "_handlers", None), dict):
-        loaded = registered(handler, loaded)
+    if (registry := registry_of(loaded)) is not None:
+        if not registry:
+            raise ValueError(f"{handler!r} is a queue without handlers; register one with @{name}.handler")
+        return list(registry.values())
     if not callable(loaded):
         raise ValueError(f"{handler!r} is not callable")
-    return loaded  # type: ignore[no-any-return]
+    return [loaded]
 
 
-def registered(name: str, queue: Any) -> Any:
-    """Return the one handler that was registered with a queue."""
-    handlers = list(queue._handlers.values())
-    if len(handlers) != 1:
-        known = ", ".join(f"{handler.__module__}:{handler.__qualname__}" for handler in handlers) or "none"
-        raise ValueError(f"{name!r} is a queue, and must have one handler to be served by its name; it has: {known}")
-    return handlers[0]
+def handlers_of_module(module: ModuleType) -> list[Callable[[Any], Any]]:
+    """Return all handlers that are registered with the queues of a module, and those that it imports."""
+    found: dict[int, Any] = {}
+    for value in vars(module).values():
+        registered = [value] if isinstance(value, HandlesItems) else (registry_of(value) or {}).values()
+        found.update((id(each), each) for each in registered)
+    if not found:
+        name = module.__name__
+        raise ValueError(f"{name} has no queue with registered handlers; name a function of it: '{name}:function'")
+    return list(found.values())
+
+
+def registry_of(value: Any) -> Registry[Any] | None:
+    """Return the handlers that were registered with a queue; None for anything else."""
+    try:
+        found = getattr(value, "_handlers", None)
+    except Exception:  # an attribute of some object of the application
+        return None
+    return found if isinstance(found, Registry) else None
+
+
+def listed(handlers: list[Any]) -> str:
+    """Return the names of registered handlers."""
+    return ", ".join(f"{handler.__module__}:{handler.__qualname__}" for handler in handlers)
 
 
 def queue_of(handler: Any, db: Any, name: str | None) -> tuple[Any, str, dict[str, Any]]:

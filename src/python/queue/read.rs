@@ -13,7 +13,8 @@ use crate::python::convert::{datetime, integer, positive, text};
 use crate::python::interpreter_exit::Native;
 use crate::python::item::Item;
 use crate::python::new_item::group as group_name;
-use crate::queue::Filter;
+use crate::python::worker_info::WorkerInfo;
+use crate::queue::{Filter, Worker};
 use crate::rules::lease::Record;
 use crate::store::Kept;
 
@@ -113,9 +114,15 @@ impl Queue {
         dict.set_item("stuck", stats.stuck)?;
         dict.set_item("groups", stats.groups)?;
         dict.set_item("paused", stats.paused)?;
-        dict.set_item("worker_is_alive", stats.worker.is_some())?;
+        dict.set_item("worker_is_alive", stats.worker_is_alive)?;
         dict.set_item("worker", stats.worker.map(|worker| worker_dict(py, &worker)).transpose()?)?;
+        dict.set_item("workers", shown_workers(py, stats.workers)?)?;
         Ok(dict)
+    }
+
+    fn workers(&self, py: Python<'_>) -> PyResult<Vec<Py<WorkerInfo>>> {
+        let found = py.native(|| self.core.workers())?;
+        shown_workers(py, found)
     }
 
     #[pyo3(signature = (*, ticks))]
@@ -173,6 +180,10 @@ fn counts_dict(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyDict>> {
         dict.set_item(status.as_str(), count)?;
     }
     Ok(dict)
+}
+
+fn shown_workers(py: Python<'_>, workers: Vec<Worker>) -> PyResult<Vec<Py<WorkerInfo>>> {
+    workers.into_iter().map(|worker| Py::new(py, WorkerInfo(worker))).collect()
 }
 
 /// The holder of the worker lease. A record of membox may have other types in its fields.

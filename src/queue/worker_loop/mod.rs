@@ -2,9 +2,10 @@
 //! there is none, it waits or leaves.
 //!
 //! Of the slots that find nothing, one watches the file and the others sleep until it wakes them. When the last slot of
-//! a drain finds nothing, one transaction both finds that nothing is left and releases the worker lease. So an enqueuer
-//! that sees a live worker can rely on it to look again.
+//! a drain finds nothing, one transaction finds that nothing is left, releases the worker lease and removes the loop's
+//! registration. So an enqueuer that sees a live worker can rely on it to look again.
 
+mod registration;
 mod step;
 mod watch;
 
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
+use self::registration::Registration;
 use super::claim::ClaimedItem;
 use super::wait::Waiting;
 use super::{Queue, lease as leases};
@@ -54,6 +56,7 @@ pub struct WorkerLoop {
     watch: Mutex<Option<Waiting>>,
     /// Tells running handlers that the loop is stopping, without waiting for a transaction.
     stopping: Arc<AtomicBool>,
+    registration: Option<Registration>,
     generation: u64,
 }
 
@@ -116,22 +119,33 @@ impl WorkerLoop {
         first.session()?.store.liveness();
         let slots = (0..plan.slots).map(|_| Slot::default()).collect();
         let state = Mutex::new(State { slots, ..State::default() });
-        let worker_loop = Self {
+        let mut worker_loop = Self {
             queues,
             plan,
             state,
             changed: Condvar::new(),
             watch: Mutex::default(),
             stopping: Arc::default(),
+            registration: None,
             generation: process::generation(),
         };
-        if worker_loop.plan.exclusive
-            && let Err(error) = worker_loop.keep_lease()
-        {
-            worker_loop.first().release_worker_lease()?;
+        if let Err(error) = worker_loop.enter() {
+            if worker_loop.plan.exclusive {
+                worker_loop.first().release_worker_lease()?;
+            }
             return Err(error);
         }
         Ok(Some(worker_loop))
+    }
+
+    fn enter(&mut self) -> Result<()> {
+        if self.plan.exclusive {
+            self.keep_lease()?;
+        }
+        self.registration = Registration::new(&self.queues, &self.plan)?;
+        // A drain without a lease that finds nothing takes no write lock.
+        let is_short = !self.plan.exclusive && !self.plan.stays && self.plan.linger_ms <= 0;
+        if is_short && !self.is_worth_claiming()? { Ok(()) } else { self.register() }
     }
 
     fn first(&self) -> &Arc<Queue> {
@@ -169,6 +183,8 @@ impl WorkerLoop {
         if self.is_inherited() {
             return;
         }
+        // First, so that no enqueuer relies on a loop that claims no more.
+        self.show_stopping();
         self.stopping.store(true, Ordering::SeqCst);
         self.state.lock().stopped = true;
         self.changed.notify_all();
@@ -212,6 +228,8 @@ impl WorkerLoop {
         state.over = true;
         state.lease = None;
         state.slots.iter_mut().for_each(|hand| hand.items.clear());
+        drop(state);
+        self.drop_liveness();
     }
 
     /// Releases the remaining items uncounted, and the worker lease. Returns how many items were released.
@@ -252,6 +270,7 @@ impl WorkerLoop {
             self.first().forget_worker_lease();
             failure = failure.or(Some(error));
         }
+        self.unregister();
         self.watch.lock().take();
         failure.map_or(Ok(released), Err)
     }

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::model::Pick;
 use crate::rules::lease;
 use crate::rules::outcome::{Ending, Settled};
+use crate::store::Closing;
 use crate::sync::wait;
 
 /// How long a slot waits for another one that finds out whether the loop is over.
@@ -52,9 +53,9 @@ impl WorkerLoop {
                 return Ok(Step { settled, next: Next::Over });
             }
             let is_closing = is_last && !self.plan.stays;
-            // A loop with a worker lease must find that nothing is left in the same transaction that releases the
-            // lease.
-            let looks = finishing.1.is_empty() && findings.is_empty() && !(is_closing && self.plan.exclusive);
+            // A loop that enqueuers rely upon must find that nothing is left in the same transaction that releases its
+            // lease and removes its registration.
+            let looks = finishing.1.is_empty() && findings.is_empty() && !(is_closing && self.is_relied_upon());
             let moved = if looks && !self.is_worth_claiming().inspect_err(|_| self.unreserve(slot, may_take))? {
                 let is_over = is_closing && self.is_nothing_left().inspect_err(|_| self.unreserve(slot, may_take))?;
                 Outcome { is_over, ..Outcome::default() }
@@ -73,6 +74,9 @@ impl WorkerLoop {
                 return Ok(Step { settled, next: Next::Work(moved.queue, items) });
             }
             if moved.is_over || moved.is_lease_lost {
+                if moved.is_over {
+                    self.mark_unregistered();
+                }
                 self.end();
                 return Ok(Step { settled, next: Next::Over });
             }
@@ -165,7 +169,7 @@ impl WorkerLoop {
             liveness: &liveness,
             unless: &self.stopping,
             lease: hold.as_ref().map(|hold| (key.as_str(), hold)),
-            closes_within_ms: is_closing.then_some(self.plan.linger_ms),
+            closing: is_closing.then(|| self.closing()),
             findings,
         });
         if reports.is_empty() && claiming.is_none() {
@@ -190,13 +194,18 @@ impl WorkerLoop {
         }
     }
 
+    /// How the loop leaves if nothing is left.
+    fn closing(&self) -> Closing<'_> {
+        Closing { linger_ms: self.plan.linger_ms, registration: self.registration_key() }
+    }
+
     /// Whether a drain without a lease may end.
     fn is_nothing_left(&self) -> Result<bool> {
         let queues = self.queues.iter().map(|queue| &**queue).collect::<Vec<_>>();
         Ok(!is_anything_due(&queues, self.plan.linger_ms)?)
     }
 
-    fn is_worth_claiming(&self) -> Result<bool> {
+    pub(super) fn is_worth_claiming(&self) -> Result<bool> {
         for queue in &self.queues {
             if queue.work_forecast()?.is_worth_claiming() {
                 return Ok(true);

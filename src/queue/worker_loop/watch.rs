@@ -19,6 +19,10 @@ impl WorkerLoop {
         if self.is_inherited() {
             return Ok(true);
         }
+        // Not a drain: another slot may be finding, outside a transaction, that nothing is left.
+        if self.plan.stays {
+            self.register()?;
+        }
         let started = Instant::now();
         let mut state = self.state.lock();
         loop {

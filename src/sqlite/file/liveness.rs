@@ -1,10 +1,42 @@
 //! Liveness: how this process shows others that it lives, and finds out whether they do.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::super::locks::SignOfLife;
 use super::{Database, Place};
+use crate::process;
+use crate::store::Liveness;
+use crate::sync::Mutex;
+
+/// The numbers that are alive in a database in memory, which only this process can see.
+pub type LiveInMemory = Arc<Mutex<HashSet<i64>>>;
+
+/// Liveness in a database in memory.
+pub struct SignInMemory {
+    number: i64,
+    live: LiveInMemory,
+    generation: u64,
+}
+
+impl Liveness for SignInMemory {
+    fn number(&self) -> i64 {
+        self.number
+    }
+
+    fn keep_for(self: Arc<Self>, _time: Duration) {}
+}
+
+impl Drop for SignInMemory {
+    fn drop(&mut self) {
+        // In a forked child, a thread that does not exist there may have held the lock.
+        if self.generation == process::generation() {
+            self.live.lock().remove(&self.number);
+        }
+    }
+}
 
 impl Database {
     /// The lock by which other processes see that this one lives. `None` in memory, and where the system has no such
@@ -27,15 +59,22 @@ impl Database {
         if let Place::Memory(_) = &self.place {
             return None;
         }
-        // Every number drawn takes six bytes in SQLite's record format.
-        let number = (1 << 40) + (getrandom::u64().ok()? >> 24) as i64;
-        SignOfLife::give(self.identity.0, self.identity.1, number).map(Arc::new)
+        SignOfLife::give(self.identity.0, self.identity.1, new_number()?).map(Arc::new)
+    }
+
+    /// The same for all places: in memory, where no lock is needed, too.
+    pub fn new_liveness(&self) -> Option<Arc<dyn Liveness>> {
+        let Place::Memory(_) = &self.place else { return Some(self.new_sign()?) };
+        let number = new_number()?;
+        self.live_in_memory.lock().insert(number);
+        let live = self.live_in_memory.clone();
+        Some(Arc::new(SignInMemory { number, live, generation: process::generation() }))
     }
 
     /// Returns whether the process with this number lives. If that is unknown, it counts as alive.
     pub fn is_alive(&self, holder: i64) -> bool {
         match &self.place {
-            Place::Memory(_) => true,
+            Place::Memory(_) => self.live_in_memory.lock().contains(&holder),
             Place::File(_) => SignOfLife::is_seen(self.identity.0, self.identity.1, holder),
         }
     }
@@ -61,4 +100,9 @@ impl Database {
             Place::File(_) => SignOfLife::waits_to_renew(self.identity.0, self.identity.1, holder),
         }
     }
+}
+
+/// Every number drawn takes six bytes in SQLite's record format.
+fn new_number() -> Option<i64> {
+    Some((1 << 40) + (getrandom::u64().ok()? >> 24) as i64)
 }

@@ -37,6 +37,7 @@ use std::sync::atomic::AtomicBool;
 
 use self::checkpointer::Checkpointer;
 use self::group_commit::GroupCommit;
+use self::liveness::LiveInMemory;
 use self::readers::Readers;
 use self::writer::Writer;
 use super::locks::SignOfLife;
@@ -59,6 +60,7 @@ pub struct Database {
     waits_to_renew: AtomicBool,
     /// `Some(None)` where the system cannot tell whether a process lives.
     sign: Mutex<Option<Option<Arc<SignOfLife>>>>,
+    live_in_memory: LiveInMemory,
     shape: migrate::Shape,
     mended: Vec<String>,
     references: References,

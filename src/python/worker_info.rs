@@ -1,0 +1,69 @@
+//! `WorkerInfo`: a loop, or a process that holds items.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::convert::datetime;
+use crate::queue::Worker;
+
+#[pyclass(frozen, module = "membox_queue")]
+pub struct WorkerInfo(pub Worker);
+
+#[pymethods]
+impl WorkerInfo {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    #[getter]
+    fn pid(&self) -> Option<i64> {
+        self.0.pid
+    }
+
+    #[getter]
+    fn host(&self) -> Option<&str> {
+        self.0.host.as_deref()
+    }
+
+    #[getter]
+    fn since<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        datetime(py, self.0.since)
+    }
+
+    #[getter]
+    fn kind(&self) -> Option<&'static str> {
+        self.0.kind.map(|kind| kind.as_str())
+    }
+
+    #[getter]
+    fn queues<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.0.queues)
+    }
+
+    #[getter]
+    fn item_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.0.items)
+    }
+
+    #[getter]
+    fn alive(&self) -> bool {
+        self.0.is_alive
+    }
+
+    #[getter]
+    fn stopping(&self) -> bool {
+        self.0.is_stopping
+    }
+
+    fn __repr__(&self) -> String {
+        let what = if !self.0.is_alive {
+            "dead"
+        } else if self.0.is_stopping {
+            "stopping"
+        } else {
+            self.kind().unwrap_or("no loop")
+        };
+        format!("<WorkerInfo {}, {what}, {} in progress>", self.0.name, self.0.items.len())
+    }
+}
