@@ -16,16 +16,17 @@ ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "terminal_text": set(),
     "options": set(),
+    "signatures": set(),
     "document": {"errors"},
     "content": {"errors"},
     "connections": {"_native"},
     "wire": {"_native", "errors", "terminal_text"},
     "opening": {"_native", "content", "errors"},
     # Loops know no queue class, workers no front end.
-    "loops": {"_native", "content", "errors", "terminal_text"},
-    "workers": {"_native", "content", "errors", "loops", "opening", "options", "wire"},
-    "queue": {"_native", "connections", "content", "document", "loops", "opening", "options", "workers"},
-    "aio": {"_native", "content", "errors", "loops", "opening", "options", "queue"},
+    "loops": {"_native", "content", "errors", "options", "signatures", "terminal_text"},
+    "workers": {"_native", "content", "errors", "loops", "opening", "options", "signatures", "wire"},
+    "queue": {"_native", "connections", "content", "document", "loops", "opening", "options", "signatures", "workers"},
+    "aio": {"_native", "content", "errors", "loops", "opening", "options", "queue", "signatures"},
     # The front ends: never `_native`, but for the clock and the faults of tests, which are native.
     "cli": {"membox_queue", "aio", "demo", "document", "errors", "loops", "queue", "terminal_text", "wire", "workers"},
     "demo": {"membox_queue"},
@@ -39,7 +40,7 @@ ARROWS: dict[str, set[str]] = {
 
 TYPES: dict[str, set[str]] = {
     "membox_queue": {"_native", "aio", "errors", "loops", "queue", "workers"},
-    "loops": {"aio", "options", "queue"},
+    "loops": {"aio", "queue"},
     "membox": {"_native"},
     "options": {"_native", "loops"},
     "wire": {"queue"},

@@ -18,7 +18,8 @@ from membox_queue.loops.plan import Plan
 from membox_queue.loops.registry import Registry
 from membox_queue.loops.threads import possible_now, run
 from membox_queue.opening import close_queue, open_queue
-from membox_queue.options import inherited
+from membox_queue.options import DeliveryOptions, QueueOptions, WorkOptions, inherited
+from membox_queue.signatures import shows
 from membox_queue.workers import names, spawn
 from membox_queue.workers.pool import Worker
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from membox_queue.loops.plan import Middleware, OnError
     from membox_queue.loops.progress import Progress
     from membox_queue.loops.report import DrainReport
-    from membox_queue.options import DeliveryOptions, DrainOptions, QueueOptions, WorkOptions
+    from membox_queue.options import DrainOptions
 
     T = TypeVarWithDefault("T", default=Any)
 else:
@@ -53,7 +54,6 @@ class Queue(_native.Queue[T]):
     """A named queue in an SQLite file.
 
     One object can be used by all threads. Every verb that needs the file waits for other writers by itself.
-    `membox_queue._native` says what each verb promises.
     """
 
     @overload
@@ -74,6 +74,7 @@ class Queue(_native.Queue[T]):
         type: types.UnionType | None = None,
         **options: Unpack[QueueOptions],
     ) -> Self: ...
+    @shows(QueueOptions, lambda: _native.Queue)
     def __new__(
         cls, path: str | os.PathLike[str], name: str = "ingest", *, type: Any = None, **options: Unpack[QueueOptions]
     ) -> Self:
@@ -105,6 +106,7 @@ class Queue(_native.Queue[T]):
         """The type of the content; None if the queue has no type."""
         return None if self._shape is None else self._shape.type
 
+    @shows(DeliveryOptions, lambda: Queue.enqueue)
     def enqueue_file(
         self,
         path: str | os.PathLike[str],
@@ -275,6 +277,7 @@ class Queue(_native.Queue[T]):
     def handler(self, function: Callable[P, R], /) -> Handler[P, R]: ...
     @overload
     def handler(self, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> Register: ...
+    @shows(QueueOptions, lambda: _native.Queue)
     def handler(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> Any:
         """Make a typed function the handler of this queue: `@queue.handler`.
 
@@ -294,6 +297,7 @@ class Queue(_native.Queue[T]):
             return functools.partial(self._register, name=name, options=options)
         return self._register(function, name, options)
 
+    @shows(WorkOptions, lambda: Queue.work)
     def worker(self, **plan: Unpack[WorkOptions]) -> Worker:
         """Return a worker for all handlers that were registered here; `plan` is as in `work`."""
         if self.path is None:

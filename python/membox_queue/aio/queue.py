@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
+from membox_queue import _native
 from membox_queue.aio.calls import Calls, ending, verb
 from membox_queue.aio.item import AsyncItem, plain
 from membox_queue.aio.iterate import ItemIterator
@@ -23,8 +24,9 @@ from membox_queue.content.generic import TypedAlias, shape_of, type_of_class
 from membox_queue.loops.plan import planned
 from membox_queue.loops.registry import Registry
 from membox_queue.opening import resolved
-from membox_queue.options import DrainOptions, WorkOptions, inherited
+from membox_queue.options import DrainOptions, EnqueueOptions, QueueOptions, QueueSettings, WorkOptions, inherited
 from membox_queue.queue import Queue
+from membox_queue.signatures import shows
 
 if TYPE_CHECKING:
     import builtins
@@ -35,11 +37,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from membox_queue import _native
     from membox_queue.loops.handler import AsyncHandler, AsyncRegister
     from membox_queue.loops.plan import Plan
     from membox_queue.loops.report import DrainReport
-    from membox_queue.options import EnqueueOptions, QueueOptions, QueueSettings, Seconds
+    from membox_queue.options import Seconds
 
     C = TypeVarWithDefault("C", default=Any)
     HandlerOfOne = (
@@ -79,6 +80,7 @@ class AsyncQueue(Calls[C], Generic[C]):
         type: types.UnionType | None = None,
         **options: Unpack[QueueOptions],
     ) -> None: ...
+    @shows(QueueOptions, lambda: _native.Queue)
     def __init__(
         self, path: str | os.PathLike[str], name: str = "ingest", *, type: Any = None, **options: Unpack[QueueOptions]
     ) -> None:
@@ -153,6 +155,7 @@ class AsyncQueue(Calls[C], Generic[C]):
     release_worker_lease = verb(Queue.release_worker_lease)
     worker_is_alive = verb(Queue.worker_is_alive)
 
+    @shows(EnqueueOptions, lambda: Queue.enqueue)
     async def enqueue(self, content: C, **options: Unpack[EnqueueOptions]) -> int:
         """Add one item and return its id; the options are those of `Queue.enqueue`.
 
@@ -200,10 +203,12 @@ class AsyncQueue(Calls[C], Generic[C]):
         """Return the latest failed items, newest first."""
         return await self._call(Queue.failures, limit)
 
+    @shows(EnqueueOptions, lambda: Queue.enqueue)
     async def enqueue_file(self, path: str | os.PathLike[str], **options: Unpack[EnqueueOptions]) -> int:
         """Enqueue the text of a file; see `Queue.enqueue_file`."""
         return await self._put(1, Queue.enqueue_file, path, **options)
 
+    @shows(QueueSettings, lambda: Queue.configure)
     async def configure(self, **settings: Unpack[QueueSettings]) -> None:
         """Store settings in the file; see `Queue.configure`."""
         await self._call(Queue.configure, **settings)
@@ -282,6 +287,7 @@ class AsyncQueue(Calls[C], Generic[C]):
     def handler(self, function: Callable[P, R], /) -> AsyncHandler[P, R]: ...
     @overload
     def handler(self, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> AsyncRegister: ...
+    @shows(QueueOptions, lambda: _native.Queue)
     def handler(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> Any:
         """Make a typed function, plain or a coroutine function, the handler of this queue; see `Queue.handler`.
 
@@ -310,6 +316,7 @@ class AsyncQueue(Calls[C], Generic[C]):
     async def drain(
         self, handler: HandlerOfGroup[C], *, batch: Literal["group"], **plan: Unpack[DrainOptions]
     ) -> DrainReport: ...
+    @shows(DrainOptions, lambda: Queue.drain)
     def drain(
         self, handler: Any = None, *, batch: Literal["group"] | None = None, **plan: Unpack[DrainOptions]
     ) -> Coroutine[Any, Any, DrainReport]:
@@ -329,6 +336,7 @@ class AsyncQueue(Calls[C], Generic[C]):
     async def work(
         self, handler: HandlerOfGroup[C], *, batch: Literal["group"], **plan: Unpack[WorkOptions]
     ) -> DrainReport: ...
+    @shows(WorkOptions, lambda: Queue.work)
     def work(
         self, handler: Any = None, *, batch: Literal["group"] | None = None, **plan: Unpack[WorkOptions]
     ) -> Coroutine[Any, Any, DrainReport]:

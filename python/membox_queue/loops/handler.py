@@ -7,16 +7,18 @@ import inspect
 import typing
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, get_args, get_origin
 
+from membox_queue import _native
 from membox_queue._native import Item
 from membox_queue.content.shape import Fields, Shape, codec_of, decoded, encoded
 from membox_queue.loops.loop import HandlesItems
+from membox_queue.options import EnqueueOptions
+from membox_queue.signatures import shows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import Concatenate, Protocol, Unpack, overload
 
     from membox_queue.aio import AsyncItem, AsyncQueue
-    from membox_queue.options import EnqueueOptions
     from membox_queue.queue import Queue
 
 P = ParamSpec("P")
@@ -138,6 +140,7 @@ class Handler(Registered[P, R]):
         """Enqueue a call with these arguments, and return the item's id."""
         return self.queue.enqueue(self.payload.pack(arguments, named))
 
+    @shows(EnqueueOptions, lambda: _native.Queue.enqueue)
     def options(self, **options: Unpack[EnqueueOptions]) -> Prepared[P]:
         """Set options of the next item, as in `Queue.enqueue`: `send.options(delay=30).enqueue("you", "hello")`."""
         return Prepared(self, options)
@@ -167,6 +170,7 @@ class AsyncHandler(Registered[P, R]):
         """Enqueue a call with these arguments, and return the item's id."""
         return await self.queue.enqueue(self.payload.pack(arguments, named))
 
+    @shows(EnqueueOptions, lambda: _native.Queue.enqueue)
     def options(self, **options: Unpack[EnqueueOptions]) -> AsyncPrepared[P]:
         """Set options of the next item, as in `Queue.enqueue`."""
         return AsyncPrepared(self, options)

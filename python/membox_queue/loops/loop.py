@@ -35,7 +35,7 @@ class HandlesItems:
     """Something that handles items with `handle`, whatever it does when it is called; `shape` is their type."""
 
     handle: Handler
-    shape: Any = None
+    shape: Any
 
 
 class Loop:

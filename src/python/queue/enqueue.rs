@@ -17,7 +17,8 @@ use crate::python::waits;
 #[pymethods]
 impl Queue {
     #[doc = concat!(
-        "enqueue($self, content, *", item_options!(), ", connection=None, wait=0.0, spawn=None)\n--\n\n"
+        "enqueue($self, content, *", item_options!(), ", connection=None, wait=0.0, spawn=None)\n--\n\n",
+        words!(Queue.enqueue)
     )]
     #[pyo3(signature = (content, *, connection = None, wait = None, spawn = None, **options), text_signature = None)]
     fn enqueue(
@@ -51,6 +52,7 @@ impl Queue {
         Ok(id)
     }
 
+    #[doc = words!(Queue.enqueue_many)]
     #[pyo3(signature = (items, *, wait = None, spawn = None), text_signature = "($self, items, *, wait=0.0, spawn=None)")]
     fn enqueue_many(slf: &Bound<'_, Self>, items: &Bound<'_, PyAny>, wait: Arg, spawn: Arg) -> PyResult<Vec<i64>> {
         // These are iterable too, and would become one item per letter, byte or key.

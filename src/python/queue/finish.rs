@@ -12,6 +12,7 @@ use crate::queue::ClaimedItem;
 
 #[pymethods]
 impl Queue {
+    #[doc = words!(Queue.mark_done)]
     #[pyo3(signature = (item, result = None))]
     fn mark_done(&self, py: Python<'_>, item: &Bound<'_, PyAny>, result: Arg) -> PyResult<bool> {
         let held = claimed(item)?;
@@ -20,6 +21,7 @@ impl Queue {
         Ok(py.native(|| self.core.mark_done(held, result))?)
     }
 
+    #[doc = words!(Queue.mark_done_many)]
     #[pyo3(signature = (items))]
     fn mark_done_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<usize> {
         let items = items.try_iter()?.collect::<PyResult<Vec<_>>>()?;
@@ -27,6 +29,7 @@ impl Queue {
         Ok(py.native(|| self.core.mark_done_many(&held))?)
     }
 
+    #[doc = words!(Queue.mark_failed)]
     #[pyo3(signature = (item, error, retry_in = None, give_up = false))]
     fn mark_failed(
         &self,
@@ -42,6 +45,7 @@ impl Queue {
         Ok(py.native(|| self.core.finish(held, ending))?.took_effect())
     }
 
+    #[doc = words!(Queue.release)]
     #[pyo3(signature = (item, delay = None), text_signature = "($self, item, delay=0.0)")]
     fn release(&self, py: Python<'_>, item: &Bound<'_, PyAny>, delay: Arg) -> PyResult<bool> {
         let held = claimed(item)?;
@@ -49,6 +53,7 @@ impl Queue {
         Ok(py.native(|| self.core.release(held, delay))?)
     }
 
+    #[doc = words!(Queue._release_many)]
     #[pyo3(signature = (items, /))]
     fn _release_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<usize> {
         let items = items.try_iter()?.collect::<PyResult<Vec<_>>>()?;
@@ -56,6 +61,7 @@ impl Queue {
         Ok(py.native(|| self.core.release_many(&held))?)
     }
 
+    #[doc = words!(Queue.extend)]
     #[pyo3(signature = (item, seconds))]
     fn extend(&self, py: Python<'_>, item: &Bound<'_, PyAny>, seconds: &Bound<'_, PyAny>) -> PyResult<bool> {
         let held = claimed(item)?;

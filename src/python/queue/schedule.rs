@@ -14,7 +14,8 @@ use crate::rules::tick::Timing;
 #[pymethods]
 impl Queue {
     #[doc = concat!(
-        "schedule($self, name, content, *, cron=None, every=None, tz='UTC'", repeated_item_options!(), ")\n--\n\n"
+        "schedule($self, name, content, *, cron=None, every=None, tz='UTC'", repeated_item_options!(), ")\n--\n\n",
+        words!(Queue.schedule)
     )]
     #[pyo3(signature = (name, content, *, cron = None, every = None, tz = None, **options), text_signature = None)]
     #[allow(clippy::too_many_arguments)]
@@ -41,10 +42,12 @@ impl Queue {
         Ok(Schedule(py.native(|| self.core.schedule(name, timing, item))?))
     }
 
+    #[doc = words!(Queue.schedules)]
     fn schedules(&self, py: Python<'_>) -> PyResult<Vec<Schedule>> {
         Ok(py.native(|| self.core.schedules())?.into_iter().map(Schedule).collect())
     }
 
+    #[doc = words!(Queue.unschedule)]
     #[pyo3(signature = (name))]
     fn unschedule(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         Ok(py.native(|| self.core.unschedule(name))?)

@@ -15,6 +15,7 @@ use crate::python::watcher::{Watcher, as_seconds};
 
 #[pymethods]
 impl Queue {
+    #[doc = words!(Queue.wait)]
     #[pyo3(signature = (id, timeout = None), text_signature = "($self, id, timeout=None)")]
     fn wait(&self, py: Python<'_>, id: &Bound<'_, PyAny>, timeout: Arg) -> PyResult<Item> {
         let id = integer("id", id)?;
@@ -28,16 +29,19 @@ impl Queue {
         }
     }
 
+    #[doc = words!(Queue._ended)]
     #[pyo3(signature = (id, /))]
     fn _ended(&self, py: Python<'_>, id: i64) -> PyResult<Option<Item>> {
         interpreter_exit::check(py)?;
         py.native(|| self.core.ended_by_now(id))?.map(|item| self.shown(py, item)).transpose()
     }
 
+    #[doc = words!(Queue._watcher)]
     fn _watcher(&self, py: Python<'_>) -> PyResult<Watcher> {
         Ok(Watcher(Arc::new(py.native(|| self.core.watcher())?)))
     }
 
+    #[doc = words!(Queue._database)]
     #[getter]
     fn _database(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(py.native(|| self.core.database_number())?)
