@@ -59,22 +59,23 @@ def test_the_words_are_those_of_the_stub():
 
 
 @pytest.mark.parametrize(
-    ("call", "source", "own"),
+    ("call", "source", "differs"),
     [
         (AsyncQueue.enqueue, Queue.enqueue, set()),
-        (AsyncQueue.drain, Queue.drain, set()),
+        (AsyncQueue.drain, Queue.drain, {"cancel_running"}),
         (AsyncQueue.configure, Queue.configure, set()),
         (AsyncQueue, Queue, set()),
         (Handler.options, Queue.enqueue, {"content"}),
         (Queue.worker, Queue.work, {"handler", "batch"}),
     ],
 )
-def test_what_passes_options_on_shows_them_as_they_are_where_they_go(call, source, own):
-    shown, there = inspect.signature(call).parameters, inspect.signature(source).parameters
-    assert set(shown) == set(there) - own
-    assert {name: each.default for name, each in shown.items()} == {
-        name: each.default for name, each in there.items() if name not in own
-    }
+def test_what_passes_options_on_shows_them_as_they_are_where_they_go(call, source, differs):
+    shown, there = (
+        {name: each.default for name, each in inspect.signature(function).parameters.items()}
+        for function in (call, source)
+    )
+    assert shown.keys() ^ there.keys() == differs
+    assert all(default == there.get(name, default) for name, default in shown.items())
 
 
 def test_the_signature_of_a_bound_method_and_of_a_worker_are_whole(queue):

@@ -974,6 +974,11 @@ class WorkerLoop:
         """Record why the first open item failed, give the later ones back, and claim the next."""
     def wait(self, slot: int, seconds: float, /) -> bool:
         """Sleep a little while there is nothing to do. Says whether it is worth stepping again."""
+    def withdrawn(self) -> list[tuple[int, int]]:
+        """The slots whose items were all cancelled or lost: the id and attempt of the first item of each.
+
+        The file is read only if it has changed since the last call, or other items are held.
+        """
     def stop(self) -> None:
         """Claim no more."""
     @property

@@ -123,6 +123,11 @@ impl WorkerLoop {
         Ok(look)
     }
 
+    #[doc = words!(WorkerLoop.withdrawn)]
+    fn withdrawn(&self, py: Python<'_>) -> PyResult<Vec<(i64, i64)>> {
+        Ok(py.native(|| self.core.withdrawn())?)
+    }
+
     #[doc = words!(WorkerLoop.stop)]
     fn stop(&self, py: Python<'_>) {
         py.native(|| self.core.stop());

@@ -310,38 +310,77 @@ class AsyncQueue(Calls[C], Generic[C]):
 
     @overload
     async def drain(
-        self, handler: HandlerOfOne[C] | None = None, *, batch: None = None, **plan: Unpack[DrainOptions]
+        self,
+        handler: HandlerOfOne[C] | None = None,
+        *,
+        batch: None = None,
+        cancel_running: bool = True,
+        **plan: Unpack[DrainOptions],
     ) -> DrainReport: ...
     @overload
     async def drain(
-        self, handler: HandlerOfGroup[C], *, batch: Literal["group"], **plan: Unpack[DrainOptions]
+        self,
+        handler: HandlerOfGroup[C],
+        *,
+        batch: Literal["group"],
+        cancel_running: bool = True,
+        **plan: Unpack[DrainOptions],
     ) -> DrainReport: ...
     @shows(DrainOptions, lambda: Queue.drain)
     def drain(
-        self, handler: Any = None, *, batch: Literal["group"] | None = None, **plan: Unpack[DrainOptions]
+        self,
+        handler: Any = None,
+        *,
+        batch: Literal["group"] | None = None,
+        cancel_running: bool = True,
+        **plan: Unpack[DrainOptions],
     ) -> Coroutine[Any, Any, DrainReport]:
-        """Claim and handle until nothing is due; the arguments are those of `Queue.drain`.
+        """Claim and handle until nothing is due; the arguments are those of `Queue.drain`, and one more.
+
+        - `cancel_running`: cancel the task of a handler within a second after its item was cancelled, or its claim was
+          lost, in any process. The item ends as cancelled or lost. A handler that catches CancelledError and goes on is
+          not cancelled again. With `batch`, the task is cancelled once none of its items is left.
 
         A coroutine function is awaited in the event loop, `concurrency` at a time, each call in a task of its own. A
-        plain function runs in a thread. Both see the context variables of the caller of `drain`.
+        plain function runs in a thread, and is not cancelled. Both see the context variables of the caller of `drain`.
         """
         plan = {"exclusive": True, **plan}
-        return self._loop(handler, planned("drain", DrainOptions, plan, batch=batch), self._stops)
+        planning = planned("drain", DrainOptions, plan, batch=batch, cancel_running=cancel_running)
+        return self._loop(handler, planning, self._stops)
 
     @overload
     async def work(
-        self, handler: HandlerOfOne[C] | None = None, *, batch: None = None, **plan: Unpack[WorkOptions]
+        self,
+        handler: HandlerOfOne[C] | None = None,
+        *,
+        batch: None = None,
+        cancel_running: bool = True,
+        **plan: Unpack[WorkOptions],
     ) -> DrainReport: ...
     @overload
     async def work(
-        self, handler: HandlerOfGroup[C], *, batch: Literal["group"], **plan: Unpack[WorkOptions]
+        self,
+        handler: HandlerOfGroup[C],
+        *,
+        batch: Literal["group"],
+        cancel_running: bool = True,
+        **plan: Unpack[WorkOptions],
     ) -> DrainReport: ...
     @shows(WorkOptions, lambda: Queue.work)
     def work(
-        self, handler: Any = None, *, batch: Literal["group"] | None = None, **plan: Unpack[WorkOptions]
+        self,
+        handler: Any = None,
+        *,
+        batch: Literal["group"] | None = None,
+        cancel_running: bool = True,
+        **plan: Unpack[WorkOptions],
     ) -> Coroutine[Any, Any, DrainReport]:
-        """Claim and handle until `stop()` or cancellation; the arguments are those of `Queue.work`."""
-        return self._loop(handler, planned("work", WorkOptions, plan, batch=batch, stays=True), self._stops)
+        """Claim and handle until `stop()` or cancellation; the arguments are those of `Queue.work`.
+
+        `cancel_running` is that of `drain`.
+        """
+        planning = planned("work", WorkOptions, plan, batch=batch, stays=True, cancel_running=cancel_running)
+        return self._loop(handler, planning, self._stops)
 
     def stop(self) -> None:
         """Stop the loops that run on this object: they claim no more, and running handlers have the grace period.

@@ -164,13 +164,16 @@ class Loop:
         for item, end in zip(items, ends, strict=False):
             with self.lock:
                 self.counts[end] += 1
+            if end == "cancelled":
+                logger.info("item %d was cancelled", item.id)
             if self.progress:
                 self.progress(LoopEvent(end, item))
 
-    def report_lost(self, lost: Iterable[tuple[_native.Item, StaleClaimError]]) -> None:
-        """Report claims that were lost before their end was recorded."""
+    def report_lost(self, lost: Iterable[tuple[_native.Item, StaleClaimError]], *, is_called_off: bool) -> None:
+        """Report claims that were lost before their end was recorded: a warning, unless the handler ended for that."""
         for item, error in lost:
-            logger.warning("%s", error)
+            level = logging.INFO if is_called_off else logging.WARNING
+            logger.log(level, "item %d was lost: %s", item.id, str(error).partition(": ")[2] or error)
             self.notify_on_error(error, item, "lost")
 
     def notify_on_error(self, error: BaseException, item: _native.Item | None, phase: str) -> None:
@@ -183,6 +186,14 @@ class Loop:
             if meaning(raised) != "failed":
                 raise
             log(logging.ERROR, raised, "on_error raised")
+
+
+def is_claim_over(items: Sequence[_native.Item]) -> bool:
+    """Return whether the first item that has no end yet was cancelled or lost, read from the file."""
+    try:
+        return next((item.cancelled or item.lost for item in items if not item._settled), False)
+    except QueueError:
+        return False
 
 
 def lost_claims(items: Sequence[_native.Item], ends: Sequence[str]) -> list[tuple[_native.Item, StaleClaimError]]:

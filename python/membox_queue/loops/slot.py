@@ -16,9 +16,9 @@ from membox_queue.errors import (
     StorageError,
     note,
 )
-from membox_queue.loops.loop import lost_claims
+from membox_queue.loops.loop import is_claim_over, lost_claims
 from membox_queue.loops.progress import LoopEvent
-from membox_queue.loops.raised import log, log_failure, meaning, release_frames
+from membox_queue.loops.raised import log, log_failure, meaning, release_frames, says_that_its_claim_ended
 from membox_queue.loops.requests import Call, Handle, Pause, Wait
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Slot:
                 for item in items:
                     progress(LoopEvent("claimed", item))
             meant = "failed"
+            is_called_off = False
             if raised is None:
                 raised, result = yield Handle(handlers[place], fitting if is_batch else items[0])
                 if raised is not None:
@@ -81,9 +82,10 @@ class Slot:
                 yield from self.count_exit(items, raised)
                 raise raised
             else:
-                step = yield from self.record_failure(items, raised)
+                is_called_off = says_that_its_claim_ended(raised) and (yield Call(is_claim_over, (items,)))
+                step = yield from self.record_failure(items, raised, is_called_off=is_called_off)
             if "lost" in step[0]:
-                loop.report_lost((yield Call(lost_claims, (items, step[0]))))
+                loop.report_lost((yield Call(lost_claims, (items, step[0]))), is_called_off=is_called_off)
             loop.count(items, step[0])
             if time.monotonic() - loop.maintained_at >= MAINTAIN_EVERY:
                 yield from self.maintain()
@@ -131,13 +133,19 @@ class Slot:
             step = yield from self.retry_store("finish", items[0], request, fail_instead)
         return step
 
-    def record_failure(self, items: list[_native.Item], raised: BaseException) -> Requests[Step]:
-        """Record what the handler raised and claim the next, in one transaction."""
+    def record_failure(
+        self, items: list[_native.Item], raised: BaseException, *, is_called_off: bool
+    ) -> Requests[Step]:
+        """Record what the handler raised and claim the next, in one transaction.
+
+        A handler that ended because its item was cancelled or lost has not failed; the item's end is reported.
+        """
         loop = self.loop
-        log_failure(items[0], raised, is_reported=loop.is_reported)
         exiting: BaseException | None = None
         try:
-            loop.notify_on_error(raised, items[0], "handler")
+            if not is_called_off:
+                log_failure(items[0], raised, is_reported=loop.is_reported)
+                loop.notify_on_error(raised, items[0], "handler")
         except BaseException as error:
             if meaning(error) != "exited":
                 raise

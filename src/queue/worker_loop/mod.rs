@@ -7,6 +7,7 @@
 
 mod step;
 mod watch;
+mod withdrawn;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar};
@@ -52,6 +53,7 @@ pub struct WorkerLoop {
     changed: Condvar,
     /// Used by the slot that watches the file.
     watch: Mutex<Option<Waiting>>,
+    last_look: Mutex<withdrawn::LastLook>,
     /// Tells running handlers that the loop is stopping, without waiting for a transaction.
     stopping: Arc<AtomicBool>,
     generation: u64,
@@ -120,6 +122,7 @@ impl WorkerLoop {
             state,
             changed: Condvar::new(),
             watch: Mutex::default(),
+            last_look: Mutex::default(),
             stopping: Arc::default(),
             generation: process::generation(),
         };
@@ -251,6 +254,7 @@ impl WorkerLoop {
             failure = failure.or(Some(error));
         }
         self.watch.lock().take();
+        *self.last_look.lock() = withdrawn::LastLook::default();
         failure.map_or(Ok(released), Err)
     }
 }
