@@ -678,7 +678,11 @@ class Queue(Generic[_T]):
         uncounted.
         """
     def mark_done(self, item: Item[Any], result: Any = None) -> bool:
-        """Record that a claimed item is done, with a JSON result. False if the claim was lost: nothing changes.
+        """Record that a claimed item is done, with its result. False if the claim was lost: nothing changes.
+
+        The result is a JSON value, or a value that typed content knows, such as a dataclass, a pydantic model or a
+        datetime, which is stored as JSON. Raises `TypeError` or `ValueError` for one that cannot be stored, and
+        `PayloadTooLargeError` above `max_bytes`; nothing changes then, either.
 
         Raises `ValueError` for an item that was only read, or claimed from another queue.
         """

@@ -182,7 +182,9 @@ class Queue(_native.Queue[T]):
         - `middleware`: a list of callables `(item, call_next)` around the handler.
         - `on_error`: called with `(exception, item, phase)`; the phases are claim, handler, finish and lost.
 
-        The JSON value that the handler returns becomes the result. An exception fails the item, including a
+        What the handler returns becomes the result: a JSON value, or a value that typed content knows, such as a
+        dataclass or a pydantic model, which is stored as JSON. The item of a handler that returns anything else is done
+        without a result; `unstored` counts it. An exception fails the item, including a
         `BaseException` that is not an `Exception`, and the loop goes on; `RetryLater` and `GiveUp` choose what happens
         to the item. A native thread renews claims and lease.
 
@@ -345,6 +347,12 @@ class Queue(_native.Queue[T]):
     def _run_steps(self, connection: Any, steps: _native.Enlistment) -> int:
         """Run an enqueue on the caller's connection. `enqueue` calls this."""
         return drive.enqueue(connection, self.path, steps)
+
+    def _storable(self, result: Any) -> Any:
+        """Return the JSON value of a result that JSON cannot carry as it is. `mark_done` calls this."""
+        from membox_queue.content.results import storable
+
+        return storable(result)
 
     def _check_spawn(self, handler: str) -> None:
         """Refuse a worker that could not begin. `enqueue` and `enqueue_many` call this before they write."""

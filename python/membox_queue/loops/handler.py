@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, get_args, ge
 
 from membox_queue import _native
 from membox_queue._native import Item
+from membox_queue.content.results import storable
 from membox_queue.content.shape import Fields, Shape, codec_of, decoded, encoded
 from membox_queue.loops.loop import HandlesItems
 from membox_queue.options import EnqueueOptions
@@ -83,13 +84,17 @@ class Payload:
         return ((item, *bound.args) if self.wants_item else bound.args), bound.kwargs
 
     def pack_result(self, result: Any) -> Any:
-        """Return the result as JSON if it matches the annotated return type, else unchanged."""
+        """Return the result as JSON by the annotated return type. TypeError or ValueError if it does not match."""
         if self.result is None:
             return result
         try:
             return self.result.encode(result)
-        except (TypeError, ValueError):
-            return result
+        except (TypeError, ValueError) as error:
+            # An instance of a subclass fits, too, and is stored as what it is.
+            if is_instance(result, self.result.type):
+                return storable(result)
+            said = str(error).replace("content", "the result", 1)
+            raise type(error)(f"the result of {self.name} does not fit {self.result.name}: {said}") from None
 
 
 class Registered(HandlesItems, Generic[P, R]):
@@ -215,6 +220,14 @@ def is_item(annotation: Any) -> bool:
     """Return whether a parameter asks for the item itself."""
     kind = get_origin(annotation) or annotation
     return kind is Item or getattr(kind, "__qualname__", None) == "AsyncItem"
+
+
+def is_instance(value: Any, kind: Any) -> bool:
+    """Return whether a value is an instance of a class; False for annotations that are none, and for a TypedDict."""
+    try:
+        return isinstance(kind, type) and isinstance(value, kind)
+    except TypeError:
+        return False
 
 
 def type_wanted(handler: Any) -> Any:

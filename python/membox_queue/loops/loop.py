@@ -151,6 +151,7 @@ class Loop:
             released=counts["released"],
             lost=counts["lost"],
             cancelled=counts["cancelled"],
+            unstored=counts["unstored"],
             stopped=self.was_stopped,
         )
 
@@ -168,6 +169,12 @@ class Loop:
                 logger.info("item %d was cancelled", item.id)
             if self.progress:
                 self.progress(LoopEvent(end, item))
+
+    def count_unstored(self, ends: Iterable[str], results: Iterable[Any]) -> None:
+        """Count the items that are done, and whose result could not be stored."""
+        count = sum(end == "done" and result is not None for end, result in zip(ends, results, strict=False))
+        with self.lock:
+            self.counts["unstored"] += count
 
     def report_lost(self, lost: Iterable[tuple[_native.Item, StaleClaimError]], *, is_called_off: bool) -> None:
         """Report claims that were lost before their end was recorded: a warning, unless the handler ended for that."""

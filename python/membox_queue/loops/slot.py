@@ -124,13 +124,24 @@ class Slot:
             loop.notify_on_error(failure, items[0], "handler")
             return Call(native.failed, (number, items, failure))
 
-        step: Step
+        def finish(results: list[Any]) -> Requests[Step]:
+            request = Call(native.done, (number, results))
+            step: Step = yield from self.retry_store("finish", items[0], request, fail_instead)
+            return step
+
         try:
-            step = yield from self.retry_store("finish", items[0], Call(native.done, (number, results)), fail_instead)
+            return (yield from finish(results))
+        except (TypeError, ValueError, PayloadTooLargeError):
+            pass
+        # Codecs are imported only when they are needed.
+        from membox_queue.content.results import storable
+
+        try:
+            return (yield from finish([storable(result) for result in results]))
         except (TypeError, ValueError, PayloadTooLargeError) as error:
             logger.warning("the result of item %d is not stored: %s", items[0].id, error)
-            request = Call(native.done, (number, [None] * len(items)))
-            step = yield from self.retry_store("finish", items[0], request, fail_instead)
+        step = yield from finish([None] * len(items))
+        loop.count_unstored(step[0], results)
         return step
 
     def record_failure(
