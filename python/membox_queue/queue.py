@@ -13,6 +13,7 @@ from membox_queue import _native
 from membox_queue.connections import drive
 from membox_queue.content.generic import TypedAlias, type_of_class
 from membox_queue.document import document
+from membox_queue.loops.iterate import claimed_items
 from membox_queue.loops.loop import Loop
 from membox_queue.loops.plan import Plan
 from membox_queue.loops.registry import Registry
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import builtins
     import os
     import types
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from datetime import date, timedelta
     from types import TracebackType
     from typing import Concatenate, Literal, Self, Unpack
@@ -54,6 +55,10 @@ class Queue(_native.Queue[T]):
     """A named queue in an SQLite file.
 
     One object can be used by all threads. Every verb that needs the file waits for other writers by itself.
+
+    `for item in queue:` claims for ever, and waits while there is nothing to do. Each item is renewed until `with
+    item:` or another verb ends its claim. An item whose claim nothing ended is released when the next one is asked for,
+    or when the loop is left. Each thread needs a loop of its own.
     """
 
     @overload
@@ -398,6 +403,13 @@ class Queue(_native.Queue[T]):
         if count == 0:
             return None
         return f"{count} {'ingest' if count == 1 else 'ingests'} pending — results may be incomplete"
+
+    def __iter__(self) -> Generator[_native.Item[T], Any, None]:
+        """Claim for ever. Each item is renewed until `with item:` ends it, and released if nothing did."""
+        return claimed_items(self)
+
+    # Otherwise `in` would claim and release for ever.
+    __contains__ = None
 
     def __enter__(self) -> Self:
         return self
