@@ -51,7 +51,7 @@ impl WorkerLoop {
             if interpreter_exit::is_exiting() {
                 self.core.stop();
             }
-            self.core.step(slot, endings)
+            self.core.advance(slot, endings)
         })?;
         let settled = step.settled.into_iter().map(Settled::as_str).collect();
         Ok(match step.next {

@@ -10,7 +10,7 @@ mod watch;
 mod withdrawn;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar};
+use std::sync::{Arc, Condvar, OnceLock};
 use std::time::Duration;
 
 use super::claim::ClaimedItem;
@@ -54,6 +54,7 @@ pub struct WorkerLoop {
     /// Used by the slot that watches the file.
     watch: Mutex<Option<Waiting>>,
     last_look: Mutex<withdrawn::LastLook>,
+    line: OnceLock<Arc<str>>,
     /// Tells running handlers that the loop is stopping, without waiting for a transaction.
     stopping: Arc<AtomicBool>,
     generation: u64,
@@ -123,6 +124,7 @@ impl WorkerLoop {
             changed: Condvar::new(),
             watch: Mutex::default(),
             last_look: Mutex::default(),
+            line: OnceLock::new(),
             stopping: Arc::default(),
             generation: process::generation(),
         };
