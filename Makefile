@@ -29,6 +29,7 @@ lint: ## Check formatting, lints and types, and that the reference is current
 	.venv/bin/mypy -p membox_queue
 	$(python) -m mypy.stubtest membox_queue._native
 	$(python) docs/reference.py --check
+	$(python) -m pytest tests/test_docs_types.py
 
 proof: ## Run the long forms of the proofs
 	$(python) -m pytest -m proof

@@ -16,6 +16,7 @@ ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "terminal_text": set(),
     "options": set(),
+    "signatures": set(),
     "document": {"errors"},
     "removal": {"_native"},
     "alembic": set(),
@@ -24,10 +25,10 @@ ARROWS: dict[str, set[str]] = {
     "wire": {"_native", "errors", "terminal_text"},
     "opening": {"_native", "content", "errors"},
     # Loops know no queue class, workers no front end.
-    "loops": {"_native", "content", "errors", "terminal_text"},
-    "workers": {"_native", "content", "errors", "loops", "opening", "options", "wire"},
-    "queue": {"_native", "connections", "content", "document", "loops", "opening", "options", "workers"},
-    "aio": {"_native", "content", "errors", "loops", "opening", "options", "queue"},
+    "loops": {"_native", "content", "errors", "options", "signatures", "terminal_text"},
+    "workers": {"_native", "content", "errors", "loops", "opening", "options", "signatures", "wire"},
+    "queue": {"_native", "connections", "content", "document", "loops", "opening", "options", "signatures", "workers"},
+    "aio": {"_native", "content", "errors", "loops", "opening", "options", "queue", "signatures"},
     # The front ends: never `_native`, but for the clock and the faults of tests, which are native.
     "cli": {
         *("membox_queue", "aio", "demo", "document", "errors", "loops", "queue", "removal"),
@@ -44,7 +45,7 @@ ARROWS: dict[str, set[str]] = {
 
 TYPES: dict[str, set[str]] = {
     "membox_queue": {"_native", "aio", "errors", "loops", "queue", "removal", "workers"},
-    "loops": {"aio", "options", "queue"},
+    "loops": {"aio", "queue"},
     "membox": {"_native"},
     "options": {"_native", "loops"},
     "wire": {"queue"},

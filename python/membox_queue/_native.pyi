@@ -149,17 +149,23 @@ class Retry:
         kind: Literal["exponential", "linear"] = "exponential",
     ) -> Self: ...
     @property
-    def max(self) -> int: ...
+    def max(self) -> int:
+        """The failure that is final."""
     @property
-    def base(self) -> float: ...
+    def base(self) -> float:
+        """Seconds before the first retry."""
     @property
-    def factor(self) -> float: ...
+    def factor(self) -> float:
+        """What each wait is multiplied by for the next one."""
     @property
-    def cap(self) -> float: ...
+    def cap(self) -> float:
+        """The longest wait in seconds."""
     @property
-    def jitter(self) -> float: ...
+    def jitter(self) -> float:
+        """How far a wait is spread at random: 0.1 is up to ten per cent either way."""
     @property
-    def kind(self) -> Literal["exponential", "linear"]: ...
+    def kind(self) -> Literal["exponential", "linear"]:
+        """How waits grow: "exponential" or "linear"."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
 
@@ -172,9 +178,11 @@ class Rate:
 
     def __new__(cls, count: int, per: _Seconds = 60.0) -> Self: ...
     @property
-    def count(self) -> int: ...
+    def count(self) -> int:
+        """How many items may be claimed in a period."""
     @property
-    def per(self) -> float: ...
+    def per(self) -> float:
+        """The period in seconds."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -184,19 +192,23 @@ class Schedule:
     """Something that is enqueued again and again; as it was when it was read."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name; a queue has one schedule of a name."""
     @property
     def content(self) -> Any:
         """As it is stored."""
     @property
-    def cron(self) -> str | None: ...
+    def cron(self) -> str | None:
+        """Its pattern; None if it ticks at an interval."""
     @property
     def every(self) -> float | None:
         """Seconds between two ticks."""
     @property
-    def tz(self) -> str: ...
+    def tz(self) -> str:
+        """The time zone in which the pattern is read."""
     @property
-    def next_at(self) -> datetime: ...
+    def next_at(self) -> datetime:
+        """When it ticks next."""
     @property
     def last_at(self) -> datetime | None:
         """When it ticked last."""
@@ -204,32 +216,43 @@ class Schedule:
     def last_id(self) -> int | None:
         """What it enqueued last."""
     @property
-    def project(self) -> str | None: ...
+    def project(self) -> str | None:
+        """Its items' project."""
     @property
-    def source_path(self) -> str | None: ...
+    def source_path(self) -> str | None:
+        """Its items' source path."""
     @property
-    def doc_date(self) -> str | None: ...
+    def doc_date(self) -> str | None:
+        """Its items' date."""
     @property
-    def priority(self) -> int: ...
+    def priority(self) -> int:
+        """Its items' priority."""
     @property
-    def max_retries(self) -> int | None: ...
+    def max_retries(self) -> int | None:
+        """Its items' retry limit; None: the policy's or the queue's."""
     @property
-    def headers(self) -> dict[str, Any]: ...
+    def headers(self) -> dict[str, Any]:
+        """Its items' headers."""
     @property
-    def group(self) -> str | None: ...
+    def group(self) -> str | None:
+        """Its items' group."""
     @property
-    def key(self) -> str | None: ...
+    def key(self) -> str | None:
+        """Its items' key."""
 
 @final
 class Statement:
     """A statement for the caller's own connection; its parameters have numbers."""
 
     @property
-    def sql(self) -> str: ...
+    def sql(self) -> str:
+        """Its text."""
     @property
-    def values(self) -> list[Any]: ...
+    def values(self) -> list[Any]:
+        """Its parameters."""
     @property
-    def returns_rows(self) -> bool: ...
+    def returns_rows(self) -> bool:
+        """Whether its rows are to be read."""
 
 @final
 class Enlistment:
@@ -253,7 +276,8 @@ class Token:
     """Ends one wait from another thread; `AsyncQueue` cancels through it."""
 
     def __new__(cls) -> Self: ...
-    def cancel(self) -> None: ...
+    def cancel(self) -> None:
+        """End the wait; a later one ends at once."""
     def call(self, function: Callable[[], _R], /) -> _R:
         """Call a function; once this is cancelled, its waits for writers or room end with `QueueBusyError`."""
 
@@ -262,7 +286,8 @@ class ClaimPlan:
     """How `AsyncQueue` claims, and how many seconds it waits; `inf` means without end."""
 
     @property
-    def wait(self) -> float: ...
+    def wait(self) -> float:
+        """How many seconds to wait for work."""
 
 @final
 class Watcher:
@@ -303,18 +328,23 @@ class Attempt:
     """How one claim of an item ended."""
 
     @property
-    def attempt(self) -> int: ...
+    def attempt(self) -> int:
+        """Its number, from 1."""
     @property
     def ending(self) -> Literal["done", "failed", "postponed", "lost", "released", "cancelled"]:
         """done, failed, postponed (an automatic retry), lost (the lease ran out), released or cancelled."""
     @property
-    def worker(self) -> str | None: ...
+    def worker(self) -> str | None:
+        """Who had claimed the item."""
     @property
-    def started_at(self) -> datetime | None: ...
+    def started_at(self) -> datetime | None:
+        """When the item was claimed."""
     @property
-    def ended_at(self) -> datetime | None: ...
+    def ended_at(self) -> datetime | None:
+        """When the claim ended."""
     @property
-    def error(self) -> str | None: ...
+    def error(self) -> str | None:
+        """Why it failed; None if it did not."""
 
 @final
 class WorkerInfo:
@@ -377,7 +407,8 @@ class NewItem(Generic[_T_co]):
     ) -> Self: ...
     def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
     @property
-    def content(self) -> _T_co: ...
+    def content(self) -> _T_co:
+        """What is to be enqueued."""
 
 @final
 class Item(Generic[_T_co]):
@@ -396,9 +427,11 @@ class Item(Generic[_T_co]):
 
     def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
     @property
-    def id(self) -> int: ...
+    def id(self) -> int:
+        """Its number, in order of arrival; never used twice."""
     @property
-    def queue(self) -> str: ...
+    def queue(self) -> str:
+        """The name of its queue."""
     @property
     def content(self) -> _T_co:
         """What was enqueued: str, bytes, or a JSON value. The raw text if the row cannot be read as its type.
@@ -407,13 +440,17 @@ class Item(Generic[_T_co]):
         else its content is what is stored.
         """
     @property
-    def project(self) -> str | None: ...
+    def project(self) -> str | None:
+        """The project it belongs to, as given when it was enqueued."""
     @property
-    def source_path(self) -> str | None: ...
+    def source_path(self) -> str | None:
+        """Where its content is from, as given when it was enqueued."""
     @property
-    def doc_date(self) -> str | None: ...
+    def doc_date(self) -> str | None:
+        """The date of its content, as given when it was enqueued."""
     @property
-    def status(self) -> _Status: ...
+    def status(self) -> _Status:
+        """pending, processing, done, failed, blocked or cancelled."""
     @property
     def retries(self) -> int:
         """Failures and lost leases so far."""
@@ -424,13 +461,17 @@ class Item(Generic[_T_co]):
     def result(self) -> Any:
         """What `mark_done` or the handler gave; None if nothing."""
     @property
-    def priority(self) -> int: ...
+    def priority(self) -> int:
+        """Higher is claimed first."""
     @property
-    def headers(self) -> dict[str, Any]: ...
+    def headers(self) -> dict[str, Any]:
+        """What `enqueue` was given for the handler; an empty dict if nothing."""
     @property
-    def group(self) -> str | None: ...
+    def group(self) -> str | None:
+        """Its group, of which one item runs at a time; None if it has none."""
     @property
-    def key(self) -> str | None: ...
+    def key(self) -> str | None:
+        """Its key, which at most one unfinished item has; None if it has none."""
     @property
     def attempt(self) -> int:
         """How often it has been claimed. Never lowered."""
@@ -444,9 +485,11 @@ class Item(Generic[_T_co]):
     def enqueued_at(self) -> datetime:
         """1970 if another program wrote something that is no time."""
     @property
-    def started_at(self) -> datetime | None: ...
+    def started_at(self) -> datetime | None:
+        """When it was claimed last; None if it never was."""
     @property
-    def finished_at(self) -> datetime | None: ...
+    def finished_at(self) -> datetime | None:
+        """When it became done, failed or cancelled; None before."""
     @property
     def run_at(self) -> datetime | None:
         """When it is due; None: now."""
@@ -469,7 +512,8 @@ class Item(Generic[_T_co]):
     def progress(self) -> float | None:
         """How far its handler said it was in this attempt, from 0 to 1; then 1 once the item is done."""
     @property
-    def progress_note(self) -> str | None: ...
+    def progress_note(self) -> str | None:
+        """What its handler said about its progress."""
     def set_progress(self, fraction: float, note: str | None = None) -> bool:
         """Record how far the work on a claimed item is, for others to read. False if the claim is known to be lost.
 
@@ -564,7 +608,8 @@ class Queue(Generic[_T]):
     def path(self) -> Path | None:
         """The file's absolute path; None in memory."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name in the file."""
     @property
     def options(self) -> dict[str, Any]:
         """The options in effect for this object, by the names of the arguments; settings as they are stored."""
@@ -582,7 +627,8 @@ class Queue(Generic[_T]):
         `lease` is stored for those that are opened without one.
         """
     @property
-    def closed(self) -> bool: ...
+    def closed(self) -> bool:
+        """Whether `close` was called."""
     def enqueue(
         self,
         content: _T,
@@ -715,7 +761,11 @@ class Queue(Generic[_T]):
         one of them is failed, released or lost, those after it are released uncounted.
         """
     def mark_done(self, item: Item[Any], result: Any = None) -> bool:
-        """Record that a claimed item is done, with a JSON result. False if the claim was lost: nothing changes.
+        """Record that a claimed item is done, with its result. False if the claim was lost: nothing changes.
+
+        The result is a JSON value, or a value that typed content knows, such as a dataclass, a pydantic model or a
+        datetime, which is stored as JSON. Raises `TypeError` or `ValueError` for one that cannot be stored, and
+        `PayloadTooLargeError` above `max_bytes`; nothing changes then, either.
 
         Raises `ValueError` for an item that was only read, or claimed from another queue.
         """
@@ -932,7 +982,8 @@ class Queue(Generic[_T]):
     def resume(self) -> bool:
         """End a pause. False if there was none."""
     @property
-    def paused(self) -> bool: ...
+    def paused(self) -> bool:
+        """Whether claims are stopped by `pause`."""
     def history(self, id: int | None = None, *, key: str | None = None) -> list[Attempt]:
         """How an item's attempts ended, oldest first; the latest twenty."""
     def group_counts(self) -> dict[str, dict[str, int]]:
@@ -1037,7 +1088,8 @@ class Lock:
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name in the file."""
     @property
     def held(self) -> bool:
         """Whether this object took it and has not given it back."""
@@ -1071,10 +1123,16 @@ class WorkerLoop:
         """Record why the first open item failed, give the later ones back, and claim the next."""
     def wait(self, slot: int, seconds: float, /) -> bool:
         """Sleep a little while there is nothing to do. Says whether it is worth stepping again."""
+    def withdrawn(self) -> list[tuple[int, int]]:
+        """The slots whose items were all cancelled or lost: the id and attempt of the first item of each.
+
+        The file is read only if it has changed since the last call, or other items are held.
+        """
     def stop(self) -> None:
         """Claim no more."""
     @property
-    def stopped(self) -> bool: ...
+    def stopped(self) -> bool:
+        """Whether it was asked to stop."""
     @property
     def blocked_by_this_process(self) -> bool:
         """Whether another connection of this very process keeps the file locked."""

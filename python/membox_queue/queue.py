@@ -13,12 +13,14 @@ from membox_queue import _native
 from membox_queue.connections import drive
 from membox_queue.content.generic import TypedAlias, type_of_class
 from membox_queue.document import document
+from membox_queue.loops.iterate import claimed_items
 from membox_queue.loops.loop import Loop
 from membox_queue.loops.plan import Plan
 from membox_queue.loops.registry import Registry
 from membox_queue.loops.threads import possible_now, run
 from membox_queue.opening import close_queue, open_queue
-from membox_queue.options import inherited
+from membox_queue.options import DeliveryOptions, QueueOptions, WorkOptions, inherited
+from membox_queue.signatures import shows
 from membox_queue.workers import names, spawn
 from membox_queue.workers.pool import Worker
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     import builtins
     import os
     import types
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from datetime import date, timedelta
     from types import TracebackType
     from typing import Concatenate, Literal, Self, Unpack
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from membox_queue.loops.plan import Middleware, OnError
     from membox_queue.loops.progress import Progress
     from membox_queue.loops.report import DrainReport
-    from membox_queue.options import DeliveryOptions, DrainOptions, QueueOptions, WorkOptions
+    from membox_queue.options import DrainOptions
 
     T = TypeVarWithDefault("T", default=Any)
 else:
@@ -53,7 +55,10 @@ class Queue(_native.Queue[T]):
     """A named queue in an SQLite file.
 
     One object can be used by all threads. Every verb that needs the file waits for other writers by itself.
-    `membox_queue._native` says what each verb promises.
+
+    `for item in queue:` claims for ever, and waits while there is nothing to do. Each item is renewed until `with
+    item:` or another verb ends its claim. An item whose claim nothing ended is released when the next one is asked for,
+    or when the loop is left. Each thread needs a loop of its own.
     """
 
     @overload
@@ -74,6 +79,7 @@ class Queue(_native.Queue[T]):
         type: types.UnionType | None = None,
         **options: Unpack[QueueOptions],
     ) -> Self: ...
+    @shows(QueueOptions, lambda: _native.Queue)
     def __new__(
         cls, path: str | os.PathLike[str], name: str = "ingest", *, type: Any = None, **options: Unpack[QueueOptions]
     ) -> Self:
@@ -105,6 +111,7 @@ class Queue(_native.Queue[T]):
         """The type of the content; None if the queue has no type."""
         return None if self._shape is None else self._shape.type
 
+    @shows(DeliveryOptions, lambda: Queue.enqueue)
     def enqueue_file(
         self,
         path: str | os.PathLike[str],
@@ -180,7 +187,9 @@ class Queue(_native.Queue[T]):
         - `middleware`: a list of callables `(item, call_next)` around the handler.
         - `on_error`: called with `(exception, item, phase)`; the phases are claim, handler, finish and lost.
 
-        The JSON value that the handler returns becomes the result. An exception fails the item, including a
+        What the handler returns becomes the result: a JSON value, or a value that typed content knows, such as a
+        dataclass or a pydantic model, which is stored as JSON. The item of a handler that returns anything else is done
+        without a result; `unstored` counts it. An exception fails the item, including a
         `BaseException` that is not an `Exception`, and the loop goes on; `RetryLater` and `GiveUp` choose what happens
         to the item. A native thread renews claims and lease.
 
@@ -275,6 +284,7 @@ class Queue(_native.Queue[T]):
     def handler(self, function: Callable[P, R], /) -> Handler[P, R]: ...
     @overload
     def handler(self, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> Register: ...
+    @shows(QueueOptions, lambda: _native.Queue)
     def handler(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> Any:
         """Make a typed function the handler of this queue: `@queue.handler`.
 
@@ -294,6 +304,7 @@ class Queue(_native.Queue[T]):
             return functools.partial(self._register, name=name, options=options)
         return self._register(function, name, options)
 
+    @shows(WorkOptions, lambda: Queue.work)
     def worker(self, **plan: Unpack[WorkOptions]) -> Worker:
         """Return a worker for all handlers that were registered here; `plan` is as in `work`."""
         if self.path is None:
@@ -342,6 +353,12 @@ class Queue(_native.Queue[T]):
     def _run_steps(self, connection: Any, steps: _native.Enlistment) -> Any:
         """Run a verb on the caller's connection. `enqueue`, `enqueue_many` and `schedule` call this."""
         return drive.run(connection, self.path, steps)
+
+    def _storable(self, result: Any) -> Any:
+        """Return the JSON value of a result that JSON cannot carry as it is. `mark_done` calls this."""
+        from membox_queue.content.results import storable
+
+        return storable(result)
 
     def _check_spawn(self, handler: str) -> None:
         """Refuse a worker that could not begin. `enqueue` and `enqueue_many` call this before they write."""
@@ -392,6 +409,13 @@ class Queue(_native.Queue[T]):
             return None
         called = noun if count == 1 else plural or f"{noun}s"
         return f"{count} {called} pending — results may be incomplete"
+
+    def __iter__(self) -> Generator[_native.Item[T], Any, None]:
+        """Claim for ever. Each item is renewed until `with item:` ends it, and released if nothing did."""
+        return claimed_items(self)
+
+    # Otherwise `in` would claim and release for ever.
+    __contains__ = None
 
     def __enter__(self) -> Self:
         return self

@@ -10,6 +10,7 @@ use crate::model::Value;
 use crate::queue::{self, EnlistmentOutcome as Outcome, EnlistmentStep as Step};
 use crate::store;
 
+#[doc = words!(Enlistment)]
 #[pyclass(module = "membox_queue._native")]
 pub struct Enlistment {
     pub core: queue::Enlistment,
@@ -17,23 +18,26 @@ pub struct Enlistment {
     failure: Option<PyErr>,
 }
 
-/// A statement to run.
+#[doc = words!(Statement)]
 #[pyclass(frozen, module = "membox_queue._native")]
 pub struct Statement(store::Statement);
 
 #[pymethods]
 impl Statement {
+    #[doc = words!(Statement.sql)]
     #[getter]
     fn sql(&self) -> &'static str {
         self.0.sql
     }
 
+    #[doc = words!(Statement.values)]
     #[getter]
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let values = self.0.values.iter().map(|value| to_python(py, value)).collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, values)
     }
 
+    #[doc = words!(Statement.returns_rows)]
     #[getter]
     fn returns_rows(&self) -> bool {
         self.0.returns_rows
@@ -42,17 +46,20 @@ impl Statement {
 
 #[pymethods]
 impl Enlistment {
+    #[doc = words!(Enlistment.is_atomic)]
     #[getter]
     fn is_atomic(&self) -> bool {
         self.core.is_atomic()
     }
 
+    #[doc = words!(Enlistment.begin)]
     #[pyo3(signature = (is_inside, /))]
     fn begin<'py>(&mut self, py: Python<'py>, is_inside: bool) -> PyResult<Bound<'py, PyAny>> {
         let step = self.core.begin(is_inside)?;
         self.told(py, step)
     }
 
+    #[doc = words!(Enlistment.next)]
     #[pyo3(signature = (rows, /))]
     fn next<'py>(&mut self, py: Python<'py>, rows: Vec<Bound<'py, PyTuple>>) -> PyResult<Bound<'py, PyAny>> {
         let rows = rows.iter().map(|row| row.iter().map(|value| from_python(&value)).collect::<PyResult<Vec<_>>>());
@@ -61,6 +68,7 @@ impl Enlistment {
         self.told(py, step)
     }
 
+    #[doc = words!(Enlistment.failed)]
     #[pyo3(signature = (exception, /))]
     fn failed<'py>(&mut self, exception: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = exception.py();

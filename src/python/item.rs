@@ -20,7 +20,7 @@ use crate::queue::{self, ClaimedItem};
 use crate::rules::outcome::{Ending, Settled};
 use crate::sync::Mutex;
 
-/// An item as it was when it was claimed or read.
+#[doc = words!(Item)]
 #[pyclass(frozen, module = "membox_queue")]
 pub struct Item {
     source: Source,
@@ -138,21 +138,25 @@ impl Item {
         Ok(PyGenericAlias::new(cls.py(), cls.as_any(), kind)?.into_any())
     }
 
+    #[doc = words!(Item._fit)]
     #[pyo3(signature = (shape, /))]
     fn _fit(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<()> {
         self.fit(py, shape)
     }
 
+    #[doc = words!(Item.id)]
     #[getter]
     fn id(&self) -> i64 {
         self.item().id
     }
 
+    #[doc = words!(Item.queue)]
     #[getter]
     fn queue(&self) -> &str {
         &self.item().queue
     }
 
+    #[doc = words!(Item.content)]
     #[getter]
     fn content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let made = self.content.get_or_try_init(py, || Ok::<_, PyErr>(self.raw_content(py)?.unbind()))?;
@@ -160,36 +164,43 @@ impl Item {
         Ok(made.bind(py).clone())
     }
 
+    #[doc = words!(Item.project)]
     #[getter]
     fn project(&self) -> Option<&str> {
         self.item().project.as_deref()
     }
 
+    #[doc = words!(Item.source_path)]
     #[getter]
     fn source_path(&self) -> Option<&str> {
         self.item().source_path.as_deref()
     }
 
+    #[doc = words!(Item.doc_date)]
     #[getter]
     fn doc_date(&self) -> Option<&str> {
         self.item().doc_date.as_deref()
     }
 
+    #[doc = words!(Item.status)]
     #[getter]
     fn status(&self) -> &str {
         &self.item().status
     }
 
+    #[doc = words!(Item.retries)]
     #[getter]
     fn retries(&self) -> u32 {
         self.item().retries
     }
 
+    #[doc = words!(Item.error)]
     #[getter]
     fn error(&self) -> Option<&str> {
         self.item().error.as_deref()
     }
 
+    #[doc = words!(Item.result)]
     #[getter]
     fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let made = self.result.get_or_try_init(py, || {
@@ -208,11 +219,13 @@ impl Item {
         Ok(made.bind(py).clone())
     }
 
+    #[doc = words!(Item.priority)]
     #[getter]
     fn priority(&self) -> i64 {
         self.item().priority
     }
 
+    #[doc = words!(Item.headers)]
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let made = self.headers.get_or_try_init(py, || {
@@ -223,56 +236,67 @@ impl Item {
         Ok(made.bind(py).clone())
     }
 
+    #[doc = words!(Item.group)]
     #[getter]
     fn group(&self) -> Option<&str> {
         self.item().group.as_deref()
     }
 
+    #[doc = words!(Item.key)]
     #[getter]
     fn key(&self) -> Option<&str> {
         self.item().key.as_deref()
     }
 
+    #[doc = words!(Item.attempt)]
     #[getter]
     fn attempt(&self) -> i64 {
         self.item().attempt
     }
 
+    #[doc = words!(Item.worker)]
     #[getter]
     fn worker(&self) -> Option<&str> {
         self.item().worker.as_deref()
     }
 
+    #[doc = words!(Item.max_retries)]
     #[getter]
     fn max_retries(&self) -> Option<u32> {
         self.item().max_retries
     }
 
+    #[doc = words!(Item.enqueued_at)]
     #[getter]
     fn enqueued_at<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         datetime(py, Some(self.item().enqueued_ms().unwrap_or(0)))
     }
 
+    #[doc = words!(Item.started_at)]
     #[getter]
     fn started_at<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         datetime(py, self.item().started_ms())
     }
 
+    #[doc = words!(Item.finished_at)]
     #[getter]
     fn finished_at<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         datetime(py, self.item().finished_ms())
     }
 
+    #[doc = words!(Item.run_at)]
     #[getter]
     fn run_at<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         datetime(py, self.item().run_at)
     }
 
+    #[doc = words!(Item.lease_until)]
     #[getter]
     fn lease_until<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         datetime(py, self.item().lease_until)
     }
 
+    #[doc = words!(Item.lost)]
     #[getter]
     fn lost(&self, py: Python<'_>) -> PyResult<bool> {
         let Source::Claimed { held, queue, .. } = &self.source else { return Ok(false) };
@@ -282,6 +306,7 @@ impl Item {
         Ok(py.native(|| queue.is_lost(held))?)
     }
 
+    #[doc = words!(Item.cancelled)]
     #[getter]
     fn cancelled(&self, py: Python<'_>) -> PyResult<bool> {
         match &self.source {
@@ -291,6 +316,7 @@ impl Item {
         }
     }
 
+    #[doc = words!(Item.stopping)]
     #[getter]
     fn stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
@@ -306,16 +332,19 @@ impl Item {
         matches!(&self.source, Source::Claimed { held, .. } if held.is_settled())
     }
 
+    #[doc = words!(Item.progress)]
     #[getter]
     fn progress(&self) -> Option<f64> {
         self.item().shown_progress()
     }
 
+    #[doc = words!(Item.progress_note)]
     #[getter]
     fn progress_note(&self) -> Option<&str> {
         self.item().progress_note.as_deref()
     }
 
+    #[doc = words!(Item.set_progress)]
     #[pyo3(signature = (fraction, note = None))]
     fn set_progress(
         &self,
@@ -333,6 +362,7 @@ impl Item {
         Ok(py.native(|| queue.set_progress(held, number, note))?)
     }
 
+    #[doc = words!(Item.check)]
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         if self.cancelled(py)? {
             return Err(self.called_off(py));
@@ -365,6 +395,7 @@ impl Item {
         self.leave(py, exception, None)
     }
 
+    #[doc = words!(Item._leave)]
     #[pyo3(signature = (exception, is_cancelled, /))]
     fn _leave(&self, py: Python<'_>, exception: &Bound<'_, PyAny>, is_cancelled: bool) -> PyResult<bool> {
         self.leave(py, exception, Some(is_cancelled))

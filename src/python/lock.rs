@@ -11,6 +11,7 @@ use super::waits;
 use crate::queue;
 use crate::sync::Mutex;
 
+#[doc = words!(Lock)]
 #[pyclass(frozen, module = "membox_queue")]
 pub struct Lock {
     pub queue: Arc<queue::Queue>,
@@ -22,21 +23,25 @@ pub struct Lock {
 
 #[pymethods]
 impl Lock {
+    #[doc = words!(Lock.name)]
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
+    #[doc = words!(Lock.held)]
     #[getter]
     fn held(&self, py: Python<'_>) -> bool {
         py.native(|| self.taken().is_some_and(|lock| lock.is_held()))
     }
 
+    #[doc = words!(Lock.lost)]
     #[getter]
     fn lost(&self, py: Python<'_>) -> bool {
         py.native(|| self.taken().is_some_and(|lock| lock.is_held() && lock.is_lost()))
     }
 
+    #[doc = words!(Lock.acquire)]
     fn acquire(&self, py: Python<'_>) -> PyResult<bool> {
         waits::for_lock(py, self.wait, || {
             let lock = self.queue.try_lock(&self.name, self.ttl_ms)?;
@@ -48,6 +53,7 @@ impl Lock {
         })
     }
 
+    #[doc = words!(Lock.release)]
     fn release(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(py.native(|| -> crate::Result<bool> {
             // Waiting for the file may run Python code, which must not happen while the mutex is held.

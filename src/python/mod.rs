@@ -1,5 +1,8 @@
 //! The Python module `membox_queue._native`: arguments → detach → verb → result, and nothing else.
 
+// The docstrings of the stub, as `words!(Queue.claim)`; build.rs makes it.
+include!(concat!(env!("OUT_DIR"), "/words.rs"));
+
 // These come first: their macros are visible only to later modules.
 #[macro_use]
 mod options;
@@ -68,7 +71,7 @@ mod _native {
     use once_cell::sync::Lazy;
     use pyo3::prelude::*;
 
-    /// Stops the queue's clock at this many milliseconds since 1970; None lets it run again.
+    #[doc = words!(set_clock)]
     #[pyfunction]
     #[pyo3(signature = (ms, /))]
     fn set_clock(ms: Option<i64>) {
@@ -76,13 +79,13 @@ mod _native {
         crate::store::wake_all();
     }
 
-    /// The time of the queue's clock, in milliseconds since 1970.
+    #[doc = words!(clock)]
     #[pyfunction]
     fn clock() -> i64 {
         super::CLOCK.now().ms()
     }
 
-    /// Returns whether an existing file has a queue; writes nothing.
+    #[doc = words!(has_queue)]
     #[pyfunction]
     #[pyo3(signature = (path, /))]
     fn has_queue(py: Python<'_>, path: std::path::PathBuf) -> PyResult<bool> {
@@ -90,8 +93,7 @@ mod _native {
         Ok(py.native(|| crate::store::has_queue(&path))?)
     }
 
-    /// Removes the queue from a file. Returns how many items went, how many of them were unfinished, and the names of the
-    /// schema objects.
+    #[doc = words!(remove)]
     #[pyfunction]
     #[pyo3(signature = (path, discard, dry_run, /))]
     fn remove(
@@ -105,33 +107,33 @@ mod _native {
         Ok((removed.items, removed.unfinished, removed.objects))
     }
 
-    /// Returns what an exception of a handler means; see `crate::rules::ending`.
+    #[doc = words!(meaning)]
     #[pyfunction]
     #[pyo3(signature = (exception, is_cancelled = false, /))]
     fn meaning(exception: &Bound<'_, PyAny>, is_cancelled: bool) -> PyResult<&'static str> {
         Ok(super::ending::in_handler(exception, is_cancelled)?.as_str())
     }
 
-    /// Creates the copy of an item from its fields. Pickle calls this.
+    #[doc = words!(copied_item)]
     #[pyfunction]
     #[pyo3(signature = (fields, /))]
     fn copied_item(fields: &Bound<'_, pyo3::types::PyDict>) -> PyResult<super::item::Item> {
         super::item_copy::copied(fields)
     }
 
-    /// Ends all waits of this process; the interpreter is about to exit.
+    #[doc = words!(end_waits)]
     #[pyfunction]
     fn end_waits() {
         super::interpreter_exit::end_waits();
     }
 
-    /// From now on, no other thread returns to Python from native code.
+    #[doc = words!(keep_other_threads_out)]
     #[pyfunction]
     fn keep_other_threads_out(py: Python<'_>) {
         super::interpreter_exit::keep_other_threads_out(py);
     }
 
-    /// Arms a fault in this process for the next verbs of a kind, for tests. Returns the number that disarms it.
+    #[doc = words!(arm_fault)]
     #[pyfunction]
     #[pyo3(signature = (fault, verb, times, /))]
     fn arm_fault(fault: &str, verb: Option<&str>, times: Option<u64>) -> PyResult<u64> {
@@ -156,15 +158,14 @@ mod _native {
         Ok(arm(fault, verb, times))
     }
 
-    /// Disarms a fault. Returns whether it was still armed.
+    #[doc = words!(disarm_fault)]
     #[pyfunction]
     #[pyo3(signature = (number, /))]
     fn disarm_fault(number: u64) -> bool {
         crate::faults::disarm(number)
     }
 
-    /// Switches off safety measures ("locks", "fork", "commit-check"), so that tests can show what they prevent. Call
-    /// it before this process opens its first queue.
+    #[doc = words!(switch_off)]
     #[pyfunction]
     #[pyo3(signature = (*measures))]
     fn switch_off(measures: Vec<String>) -> PyResult<()> {

@@ -87,10 +87,10 @@ impl ItemOptions<'_> {
     }
 }
 
-#[doc = concat!("NewItem(content, *", item_options!(), ")\n--\n")]
-#[doc = "An item to enqueue, with its options; for `enqueue_many`."]
+#[doc = concat!("NewItem(content, *", item_options!(), ")\n--\n\n", words!(NewItem))]
 #[pyclass(frozen, module = "membox_queue")]
 pub struct NewItem {
+    #[doc = words!(NewItem.content)]
     #[pyo3(get)]
     content: Py<PyAny>,
     item: model::NewItem,
@@ -154,7 +154,7 @@ fn reserved_ms(ttl: &Bound<'_, PyAny>) -> PyResult<i64> {
     duration_ms("key_ttl", ttl)
 }
 
-/// The type of `BY_CONTENT`.
+#[doc = words!(ByContent)]
 #[pyclass(frozen, module = "membox_queue")]
 pub struct ByContent;
 

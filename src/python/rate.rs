@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use super::convert::{lease_ms, positive};
 use crate::rules::rate;
 
+#[doc = words!(Rate)]
 #[pyclass(frozen, eq, hash, module = "membox_queue", from_py_object)]
 #[derive(Clone, PartialEq, Eq)]
 pub struct Rate {
@@ -26,11 +27,13 @@ impl Rate {
         Ok(Self { rate: rate::Rate::new(positive("Rate count", count)?, per_ms)? })
     }
 
+    #[doc = words!(Rate.count)]
     #[getter]
     fn count(&self) -> u32 {
         self.rate.count
     }
 
+    #[doc = words!(Rate.per)]
     #[getter]
     fn per(&self) -> f64 {
         self.rate.per_ms as f64 / 1000.0

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use super::convert::{positive, seconds};
 use crate::rules::retry::{self, Backoff};
 
+#[doc = words!(Retry)]
 #[pyclass(frozen, eq, module = "membox_queue", from_py_object)]
 #[derive(Clone, PartialEq)]
 pub struct Retry {
@@ -40,31 +41,37 @@ impl Retry {
         Ok(Self { policy: retry::Retry::new(max, base, factor, cap, jitter, kind)? })
     }
 
+    #[doc = words!(Retry.max)]
     #[getter]
     fn max(&self) -> u32 {
         self.policy.max
     }
 
+    #[doc = words!(Retry.base)]
     #[getter]
     fn base(&self) -> f64 {
         self.policy.base
     }
 
+    #[doc = words!(Retry.factor)]
     #[getter]
     fn factor(&self) -> f64 {
         self.policy.factor
     }
 
+    #[doc = words!(Retry.cap)]
     #[getter]
     fn cap(&self) -> f64 {
         self.policy.cap
     }
 
+    #[doc = words!(Retry.jitter)]
     #[getter]
     fn jitter(&self) -> f64 {
         self.policy.jitter
     }
 
+    #[doc = words!(Retry.kind)]
     #[getter]
     fn kind(&self) -> &'static str {
         self.policy.kind.as_str()

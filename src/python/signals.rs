@@ -16,7 +16,7 @@ thread_local! {
     static TOKEN: RefCell<Option<Py<Token>>> = const { RefCell::new(None) };
 }
 
-/// Ends the waits of one call from another thread. asyncio cancels calls through it.
+#[doc = words!(Token)]
 #[pyclass(frozen, module = "membox_queue._native")]
 #[derive(Default)]
 pub struct Token(AtomicBool);
@@ -28,12 +28,13 @@ impl Token {
         Self::default()
     }
 
+    #[doc = words!(Token.cancel)]
     fn cancel(&self) {
         self.0.store(true, Ordering::SeqCst);
         crate::store::wake_all();
     }
 
-    /// Calls a function whose waits end when the token is cancelled.
+    #[doc = words!(Token.call)]
     #[pyo3(signature = (function, /))]
     fn call<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let before = TOKEN.replace(Some(slf.clone().unbind()));

@@ -36,7 +36,7 @@ pub fn for_room(py: Python<'_>, queue: &Queue, items: Vec<NewItem>, limit: Durat
     if limit.is_zero() {
         return Ok(py.native(|| queue.enqueue_many(items))?);
     }
-    let mut waiting = py.native(|| queue.wait_for_work())?;
+    let mut waiting = py.native(|| queue.wait_for_room())?;
     let ids = until(py, limit, |left| match py.native(|| queue.enqueue_many(items.clone())) {
         Err(Error::Full { .. }) if !left.is_zero() => {
             py.native(|| queue.sleep(&mut waiting, left))?;
@@ -52,7 +52,7 @@ pub fn for_items(py: Python<'_>, queue: &Queue, claim: &Claim, limit: Duration) 
     if limit.is_zero() {
         return Ok(py.native(|| queue.claim(claim))?);
     }
-    let mut waiting = py.native(|| queue.wait_for_work())?;
+    let mut waiting = py.native(|| queue.wait_to_claim(claim))?;
     interpreter_exit::check(py)?;
     let held = until(py, limit, |left| {
         let held = py.native(|| queue.claim_or_sleep(&mut waiting, claim, left))?;

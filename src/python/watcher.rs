@@ -10,10 +10,11 @@ use super::item::Item;
 use super::queue::Queue;
 use crate::queue::{self, Claim, Want};
 
+#[doc = words!(Watcher)]
 #[pyclass(frozen, module = "membox_queue._native")]
 pub struct Watcher(pub Arc<queue::Watcher>);
 
-/// How to claim and how long to wait: arguments that are parsed once.
+#[doc = words!(ClaimPlan)]
 #[pyclass(frozen, module = "membox_queue._native")]
 pub struct ClaimPlan {
     pub how: Claim,
@@ -22,7 +23,7 @@ pub struct ClaimPlan {
 
 #[pymethods]
 impl ClaimPlan {
-    /// Seconds to wait; `inf` means without limit.
+    #[doc = words!(ClaimPlan.wait)]
     #[getter]
     fn wait(&self) -> f64 {
         as_seconds(self.wait)
@@ -31,35 +32,42 @@ impl ClaimPlan {
 
 #[pymethods]
 impl Watcher {
+    #[doc = words!(Watcher.draw)]
     fn draw(&self) -> u64 {
         self.0.draw()
     }
 
+    #[doc = words!(Watcher.await_ending)]
     #[pyo3(signature = (ticket, queue, id, /))]
     fn await_ending(&self, py: Python<'_>, ticket: u64, queue: &Queue, id: i64) -> bool {
         py.native(|| self.0.await_ending(ticket, queue.core.clone(), id))
     }
 
+    #[doc = words!(Watcher.stand)]
     #[pyo3(signature = (ticket, queue, plan, /))]
     fn stand(&self, py: Python<'_>, ticket: u64, queue: &Queue, plan: &ClaimPlan) -> bool {
         py.native(|| self.0.stand(ticket, queue.core.clone(), Want::Item(plan.how.pick.clone())))
     }
 
+    #[doc = words!(Watcher.stand_for_room)]
     #[pyo3(signature = (ticket, queue, count, /))]
     fn stand_for_room(&self, py: Python<'_>, ticket: u64, queue: &Queue, count: i64) -> bool {
         py.native(|| self.0.stand(ticket, queue.core.clone(), Want::Room(count)))
     }
 
+    #[doc = words!(Watcher.await_turn)]
     #[pyo3(signature = (ticket, /))]
     fn await_turn(&self, py: Python<'_>, ticket: u64) -> bool {
         py.native(|| self.0.await_turn(ticket))
     }
 
+    #[doc = words!(Watcher.leave)]
     #[pyo3(signature = (ticket, /))]
     fn leave(&self, py: Python<'_>, ticket: u64) -> bool {
         py.native(|| self.0.leave(ticket))
     }
 
+    #[doc = words!(Watcher.turns)]
     fn turns(&self, py: Python<'_>) -> Option<Vec<(Vec<u64>, Option<Item>)>> {
         let turns = py.native(|| {
             if interpreter_exit::is_exiting() {
@@ -70,6 +78,7 @@ impl Watcher {
         Some(turns.into_iter().map(|turn| (turn.tickets, turn.item.map(Item::read))).collect())
     }
 
+    #[doc = words!(Watcher.let_go)]
     fn let_go(&self, py: Python<'_>) {
         py.native(|| self.0.let_go());
     }

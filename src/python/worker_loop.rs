@@ -14,6 +14,7 @@ use super::queue::{log_kept, within_limit};
 use crate::queue::{self, Next, Plan};
 use crate::rules::outcome::{Ending, Settled};
 
+#[doc = words!(WorkerLoop)]
 #[pyclass(frozen, module = "membox_queue._native")]
 pub struct WorkerLoop {
     core: Arc<queue::WorkerLoop>,
@@ -50,7 +51,7 @@ impl WorkerLoop {
             if interpreter_exit::is_exiting() {
                 self.core.stop();
             }
-            self.core.step(slot, endings)
+            self.core.advance(slot, endings)
         })?;
         let settled = step.settled.into_iter().map(Settled::as_str).collect();
         Ok(match step.next {
@@ -68,11 +69,13 @@ impl WorkerLoop {
 
 #[pymethods]
 impl WorkerLoop {
+    #[doc = words!(WorkerLoop.next)]
     #[pyo3(signature = (slot, /))]
     fn next(&self, py: Python<'_>, slot: usize) -> PyResult<Step> {
         self.step(py, slot, Vec::new())
     }
 
+    #[doc = words!(WorkerLoop.done)]
     #[pyo3(signature = (slot, results, /))]
     fn done(&self, py: Python<'_>, slot: usize, results: Vec<Bound<'_, PyAny>>) -> PyResult<Step> {
         // The GIL is released once per step, because each release may let every other thread run first. The core checks
@@ -89,7 +92,7 @@ impl WorkerLoop {
         self.step(py, slot, endings)
     }
 
-    /// Fails the first unfinished item with this exception, and releases those after it.
+    #[doc = words!(WorkerLoop.failed)]
     #[pyo3(signature = (slot, items, exception, /))]
     fn failed(
         &self,
@@ -108,6 +111,7 @@ impl WorkerLoop {
         self.step(py, slot, endings)
     }
 
+    #[doc = words!(WorkerLoop.wait)]
     #[pyo3(signature = (slot, seconds, /))]
     fn wait(&self, py: Python<'_>, slot: usize, seconds: f64) -> PyResult<bool> {
         if interpreter_exit::is_exiting() {
@@ -119,28 +123,39 @@ impl WorkerLoop {
         Ok(look)
     }
 
+    #[doc = words!(WorkerLoop.withdrawn)]
+    fn withdrawn(&self, py: Python<'_>) -> PyResult<Vec<(i64, i64)>> {
+        Ok(py.native(|| self.core.withdrawn())?)
+    }
+
+    #[doc = words!(WorkerLoop.stop)]
     fn stop(&self, py: Python<'_>) {
         py.native(|| self.core.stop());
     }
 
+    #[doc = words!(WorkerLoop.stopped)]
     #[getter]
     fn stopped(&self, py: Python<'_>) -> bool {
         py.native(|| self.core.is_stopped())
     }
 
+    #[doc = words!(WorkerLoop.blocked_by_this_process)]
     #[getter]
     fn blocked_by_this_process(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(py.native(|| self.core.is_blocked_by_this_process())?)
     }
 
+    #[doc = words!(WorkerLoop.tend)]
     fn tend(&self, py: Python<'_>) -> PyResult<()> {
         log_kept(py, py.native(|| self.core.tend())?)
     }
 
+    #[doc = words!(WorkerLoop.abandon)]
     fn abandon(&self, py: Python<'_>) {
         py.native(|| self.core.abandon());
     }
 
+    #[doc = words!(WorkerLoop.close)]
     fn close(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(py.native(|| self.core.close())?)
     }

@@ -1,6 +1,7 @@
 //! Waiting for an item to claim, or for one to end. Sleeps are short enough for signals; the file is read only when
 //! worthwhile.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -9,10 +10,10 @@ use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::model::{Item, Now, Pick};
 use crate::store::Wait;
-use crate::wake::{Awaiting, Waiter};
+use crate::wake::{Awaiting, POLL, Waiter};
 
 /// A signal ends a sleep at once; one that came just before the sleep is noticed after this time.
-const SLICE: Duration = Duration::from_millis(500);
+pub(super) const SLICE: Duration = Duration::from_millis(500);
 
 /// A wait in progress. It is created before the first read of the file, so that no change in between is missed.
 pub struct Waiting {
@@ -41,12 +42,19 @@ impl Waiting {
         self.promises <= often
     }
 
+    /// Lets the next thread that waits for the same look in its place.
+    pub(super) fn pass_on(&mut self) {
+        self.waiter.pass_on();
+    }
+
     /// The last look found what the wait is for.
     pub(super) fn note_found(&self) {
         self.waiter.note_found();
     }
 
+    /// The last look found nothing; the next timed event is due after `by_itself`.
     pub(super) fn expect(&mut self, by_itself: Option<Duration>) {
+        self.waiter.note_looked();
         self.by_itself = by_itself.and_then(|pause| Instant::now().checked_add(pause));
     }
 }
@@ -74,19 +82,43 @@ impl WorkForecast {
     pub fn is_worth_claiming(&self) -> bool {
         self.ready || self.brings_in
     }
+
+    /// Whether another thread must look soon: it may claim, or is to wait for a timed event.
+    fn concerns_the_next(&self) -> bool {
+        self.is_worth_claiming() || self.by_itself.is_some_and(|time| time < POLL)
+    }
 }
 
 impl Queue {
-    pub fn wait_for_work(&self) -> Result<Waiting> {
-        self.begin_waiting(Awaiting::Work)
+    pub fn wait_to_claim(&self, how: &Claim) -> Result<Waiting> {
+        self.begin_waiting(Awaiting::Work(self.line(&how.pick).into()))
+    }
+
+    pub fn wait_for_room(&self) -> Result<Waiting> {
+        self.begin_waiting(Awaiting::Room)
+    }
+
+    /// Names what such a claim could find. All waits with this name find the same, so one of them looks for all.
+    pub(super) fn line(&self, pick: &Pick) -> String {
+        format!("{} {pick:?}", self.name())
+    }
+
+    /// After a claim: wakes the next thread that waits for the same, if there is something left for it.
+    pub(super) fn wake_next(&self, line: &str, queues: &[Arc<Queue>]) {
+        let Some(session) = &*self.session.load() else { return };
+        let bell = session.store.bell();
+        let is_left = |queue: &Queue| queue.work_forecast().map_or(true, |forecast| forecast.concerns_the_next());
+        if bell.has_next(line) && (queues.iter().any(|queue| is_left(queue)) || (queues.is_empty() && is_left(self))) {
+            bell.wake_next(line);
+        }
     }
 
     pub fn wait_for_ending(&self, id: i64) -> Result<Waiting> {
         self.begin_waiting(Awaiting::Ending(id))
     }
 
-    fn begin_waiting(&self, awaiting: Awaiting) -> Result<Waiting> {
-        let waiter = Waiter::begin(self.session()?.store.clone(), awaiting)?;
+    pub(super) fn begin_waiting(&self, awaiting: Awaiting) -> Result<Waiting> {
+        let waiter = Waiter::begin(self.session()?.store.clone(), awaiting.clone())?;
         Ok(Waiting { waiter, awaiting, is_worth_looking: true, promises: 0, by_itself: None })
     }
 
@@ -94,7 +126,7 @@ impl Queue {
     fn keep_waiting(&self, waiting: &mut Waiting) -> Result<()> {
         self.session()?;
         if !waiting.waiter.is_of_this_process() {
-            *waiting = self.begin_waiting(waiting.awaiting)?;
+            *waiting = self.begin_waiting(waiting.awaiting.clone())?;
         }
         Ok(())
     }
@@ -108,6 +140,10 @@ impl Queue {
                 let claimed = self.claim_if_free(how, limit)?;
                 if claimed.as_ref().is_none_or(|items| !items.is_empty()) {
                     waiting.note_found();
+                    if let Awaiting::Work(line) = &waiting.awaiting {
+                        self.wake_next(line, &[]);
+                    }
+                    waiting.waiter.note_looked();
                     return Ok(claimed.unwrap_or_default());
                 }
             }

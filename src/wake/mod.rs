@@ -6,47 +6,30 @@
 //! Of all threads that sleep on one file, one watches it and wakes the others. So a thousand waits need one connection
 //! and one watch. Waits in asyncio use no thread each: one thread, the watcher, learns which of the awaited items have
 //! ended.
+//!
+//! Threads that wait to claim the same form a line. A commit wakes one thread of each line. A thread that found nothing
+//! has looked for all of its line. One that found something, or leaves without having looked, wakes the next.
 
 #[cfg_attr(not(target_os = "linux"), path = "alarm_elsewhere.rs")]
 mod alarm;
+#[cfg(test)]
+mod tests;
+mod watch;
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::store::{ChangeWatch, Store};
+use crate::store::Store;
 use crate::sync::Mutex;
-use alarm::{Alarm, Events, Woken};
+use alarm::{Alarm, Events};
+use watch::Watch;
 
-/// The longest time without a look: a hint may have been missed, or a worker killed.
-const POLL: Duration = Duration::from_millis(500);
-
-/// A file event comes before its commit is visible, by the duration of a sync. So the thread looks again after growing
-/// pauses.
-const PAUSES: [Duration; 9] = [
-    Duration::from_micros(100),
-    Duration::from_micros(200),
-    Duration::from_micros(400),
-    Duration::from_micros(800),
-    Duration::from_micros(1_600),
-    Duration::from_micros(3_200),
-    Duration::from_micros(6_400),
-    Duration::from_micros(12_800),
-    Duration::from_micros(25_600),
-];
-/// From this index on, a pause is long enough that the next event may end it.
-const LONG: usize = 4;
-/// While other processes keep writing, the pauses start again at most this often.
-const STEADY: Duration = Duration::from_millis(2);
-
-/// The time between looks while other processes keep writing and no change concerns this process.
-const REST: Duration = Duration::from_millis(24);
-/// How many changes in a row must not concern this process before `REST` applies.
-const FRUITLESS: u32 = 8;
-/// A change that comes this long after the last one starts a new series.
-const QUIET: Duration = Duration::from_millis(50);
+/// The longest time without a look of a line: a hint may have been missed, or a worker killed.
+pub const POLL: Duration = Duration::from_millis(500);
 
 /// Wakes sleeping threads after each commit of this process that may concern them.
 #[derive(Default)]
@@ -58,9 +41,12 @@ pub struct Bell {
 
 #[derive(Default)]
 struct State {
+    /// How many hints there have been.
     count: u64,
     /// Threads that wait for something to claim, including a watcher.
     work: Vec<Arc<Sleeper>>,
+    /// When a thread of each line looked last.
+    looked_at: HashMap<Arc<str>, Instant>,
     /// Threads that wait for the end of an item, by its id.
     endings: HashMap<i64, Vec<Arc<Sleeper>>>,
     asleep: Vec<Arc<Sleeper>>,
@@ -78,6 +64,14 @@ struct Sleeper {
     alarm: Alarm,
     /// Only for a watcher, which asks why it was woken.
     news: Option<Mutex<News>>,
+    /// The line of a thread that waits to claim; a thread without a line is always woken.
+    line: Option<Arc<str>>,
+    /// It was woken, and has not begun to look. Written under the Bell's lock, as are the next three.
+    has_turn: AtomicBool,
+    is_asleep: AtomicBool,
+    is_watching: AtomicBool,
+    /// The Bell's count when it looked last.
+    seen: AtomicU64,
 }
 
 /// Why a watcher was woken.
@@ -101,24 +95,29 @@ impl Bell {
         self.state.lock().ring();
     }
 
-    /// Wakes the threads that wait for work. Those that wait for an item's end sleep on.
+    /// Wakes one thread of each line that waits for work. Those that wait for an item's end sleep on.
     pub fn ring_for_work(&self) {
         let mut state = self.state.lock();
         state.count += 1;
-        state.work.iter().for_each(|sleeper| sleeper.ring(|news| news.work = true));
+        state.ring_lines(None, |news| news.work = true);
+    }
+
+    /// Whether a thread of this line has not looked since the last hint.
+    pub fn has_next(&self, line: &str) -> bool {
+        self.state.lock().next(line).is_some()
+    }
+
+    /// Wakes the next thread of a line, because the one before it found something and there is more.
+    pub fn wake_next(&self, line: &str) {
+        self.state.lock().wake_next(line);
     }
 
     /// Wakes only the threads that wait for the end of this item.
     pub fn ring_for_ending(&self, id: i64) {
-        let mut state = self.state.lock();
+        let state = self.state.lock();
         let watchers = state.work.iter().filter(|sleeper| sleeper.awaits(id));
-        let mut rung = 0;
         for sleeper in watchers.chain(state.endings.get(&id).into_iter().flatten()) {
             sleeper.ring(|news| news.ended.push(id));
-            rung += 1;
-        }
-        if rung > 0 {
-            state.count += 1;
         }
     }
 }
@@ -130,12 +129,56 @@ impl State {
     }
 
     /// Like `ring`, called by a thread that already knows of the change. Its own next sleep is not interrupted.
-    fn ring_others(&mut self, own: &Arc<Sleeper>) -> u64 {
+    fn ring_others(&mut self, own: &Arc<Sleeper>) {
         self.count += 1;
         own.note(|news| news.all = true);
-        let others = self.everybody().filter(|sleeper| !Arc::ptr_eq(sleeper, own));
-        others.for_each(|sleeper| sleeper.ring(|news| news.all = true));
-        self.count
+        own.has_turn.store(true, Ordering::SeqCst);
+        self.ring_lines(Some(own), |news| news.all = true);
+        let endings = self.endings.values().flatten().filter(|sleeper| !Arc::ptr_eq(sleeper, own));
+        endings.for_each(|sleeper| sleeper.ring(|news| news.all = true));
+    }
+
+    /// Wakes one thread of each line, and all threads without a line; `own` is awake, and looks for its line.
+    fn ring_lines(&self, own: Option<&Arc<Sleeper>>, what: impl Fn(&mut News)) {
+        let mut lines: Vec<&str> = own.and_then(|own| own.line.as_deref()).into_iter().collect();
+        for sleeper in self.work.iter().filter(|sleeper| own.is_none_or(|own| !Arc::ptr_eq(own, sleeper))) {
+            match sleeper.line.as_deref() {
+                None => sleeper.ring(&what),
+                Some(line) if lines.contains(&line) => {}
+                Some(line) => {
+                    lines.push(line);
+                    self.wake_next(line);
+                }
+            }
+        }
+    }
+
+    /// The thread of a line that looks next. The one that watches the file is awake after a commit anyway.
+    fn next(&self, line: &str) -> Option<&Arc<Sleeper>> {
+        let is_open = |sleeper: &&Arc<Sleeper>| {
+            sleeper.line.as_deref() == Some(line)
+                && sleeper.seen.load(Ordering::SeqCst) < self.count
+                && !sleeper.has_turn.load(Ordering::SeqCst)
+        };
+        self.work.iter().filter(is_open).min_by_key(|sleeper| {
+            let [asleep, watching] = [&sleeper.is_asleep, &sleeper.is_watching].map(|flag| flag.load(Ordering::SeqCst));
+            (!(asleep && watching), !asleep)
+        })
+    }
+
+    fn wake_next(&self, line: &str) {
+        if let Some(sleeper) = self.next(line) {
+            sleeper.ring(|_| {});
+        }
+    }
+
+    /// A thread begins to look.
+    fn begin_look(&mut self, sleeper: &Sleeper) {
+        sleeper.has_turn.store(false, Ordering::SeqCst);
+        sleeper.seen.store(self.count, Ordering::SeqCst);
+        if let Some(line) = &sleeper.line {
+            self.looked_at.insert(line.clone(), Instant::now());
+        }
     }
 
     fn everybody(&self) -> impl Iterator<Item = &Arc<Sleeper>> {
@@ -146,6 +189,7 @@ impl State {
 impl Sleeper {
     fn ring(&self, what: impl FnOnce(&mut News)) {
         self.note(what);
+        self.has_turn.store(true, Ordering::SeqCst);
         self.alarm.ring();
     }
 
@@ -175,76 +219,16 @@ impl Call {
 }
 
 /// What a waiter waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Awaiting {
-    Work,
+    /// Something to claim, which all threads of the line could claim as well.
+    Work(Arc<str>),
+    /// Room for items.
+    Room,
     /// The end of the item with this id.
     Ending(i64),
     /// Work and the ends of many items, on behalf of other tasks.
     Many,
-}
-
-/// Detects commits of other processes.
-struct Watch {
-    events: Events,
-    changes: Box<dyn ChangeWatch>,
-    /// How many pauses have passed since a file event; `hurried_at` is when they began.
-    pauses: Option<usize>,
-    hurried_at: Option<Instant>,
-    changed_at: Option<Instant>,
-    /// There were file events during a rest. The next look then assumes a change, without comparing versions first.
-    is_presumed: bool,
-}
-
-impl Watch {
-    fn begin(store: Arc<dyn Store>, spare: Option<Events>) -> Result<Self> {
-        let events = spare.unwrap_or_else(|| Events::new(store.event_file()));
-        events.reset();
-        let mut changes = store.change_watch()?;
-        changes.has_changed()?;
-        Ok(Self { events, changes, pauses: None, hurried_at: None, changed_at: None, is_presumed: false })
-    }
-
-    /// Records a change; returns whether it came soon after the last one.
-    fn note_change(&mut self) -> bool {
-        let before = self.changed_at.replace(Instant::now());
-        before.is_some_and(|time| time.elapsed() < QUIET)
-    }
-
-    /// Returns what is left of the rest after a change, if many changes before it did not concern this process. A look
-    /// always follows the rest.
-    fn rest(&mut self, fruitless: u32) -> Option<Duration> {
-        let since = self.changed_at.filter(|_| fruitless >= FRUITLESS)?.elapsed();
-        let left = REST.checked_sub(since).filter(|left| !left.is_zero())?;
-        self.pauses = Some(PAUSES.len() - 1);
-        Some(left)
-    }
-
-    fn is_in_haste(&self) -> bool {
-        self.pauses.is_some_and(|passed| passed < LONG)
-    }
-
-    /// The pause before the next look after a file event.
-    fn next_pause(&mut self) -> Duration {
-        let Some(passed) = self.pauses else { return Duration::MAX };
-        self.pauses = (passed + 1 < PAUSES.len()).then_some(passed + 1);
-        PAUSES[passed]
-    }
-
-    fn note(&mut self, woken: Woken) {
-        if woken.touched {
-            self.hurry();
-        } else if woken.is_blind {
-            // One more look, without short pauses after it.
-            self.pauses = Some(PAUSES.len() - 1);
-        }
-    }
-
-    fn hurry(&mut self) {
-        let is_fresh = self.hurried_at.is_none_or(|time| time.elapsed() >= STEADY);
-        self.pauses = Some(if is_fresh { 0 } else { self.pauses.unwrap_or(LONG).min(LONG) });
-        self.hurried_at = is_fresh.then(Instant::now).or(self.hurried_at);
-    }
 }
 
 /// One wait, from its first look to its last. It must begin before the first look, so that no change is missed.
@@ -252,25 +236,33 @@ pub struct Waiter {
     store: Arc<dyn Store>,
     sleeper: Arc<Sleeper>,
     awaiting: Awaiting,
-    /// The Bell's count at the last look.
-    seen: u64,
     looked_at: Instant,
+    /// When the next timed event is due, which perhaps only this waiter knows.
+    due: Option<Instant>,
+    /// It was woken, and has not said what its look found.
+    owes_a_look: bool,
 }
 
 impl Waiter {
     pub fn begin(store: Arc<dyn Store>, awaiting: Awaiting) -> Result<Self> {
         let news = (awaiting == Awaiting::Many).then(Mutex::default);
-        let sleeper = Arc::new(Sleeper { alarm: Alarm::new()?, news });
+        let line = if let Awaiting::Work(line) = &awaiting { Some(line.clone()) } else { None };
+        let [has_turn, is_asleep, is_watching] = [(); 3].map(|()| AtomicBool::default());
+        let (alarm, seen) = (Alarm::new()?, AtomicU64::default());
+        let sleeper = Arc::new(Sleeper { alarm, news, line, has_turn, is_asleep, is_watching, seen });
         let bell = store.bell();
         let beginning = bell.beginning.lock();
         let mut state = bell.state.lock();
         match awaiting {
-            Awaiting::Work | Awaiting::Many => state.work.push(sleeper.clone()),
+            Awaiting::Work(_) | Awaiting::Room | Awaiting::Many => state.work.push(sleeper.clone()),
             Awaiting::Ending(id) => state.endings.entry(id).or_default().push(sleeper.clone()),
         }
-        let (seen, is_watched, spare) = (state.count, state.is_watched, state.spare.take());
+        // Its first look follows.
+        state.begin_look(&sleeper);
+        let (is_watched, spare) = (state.is_watched, state.spare.take());
         drop(state);
-        let waiter = Self { store: store.clone(), sleeper, awaiting, seen, looked_at: Instant::now() };
+        let looked_at = Instant::now();
+        let waiter = Self { store: store.clone(), sleeper, awaiting, looked_at, due: None, owes_a_look: true };
         if is_watched {
             bell.state.lock().spare = spare;
         } else {
@@ -323,13 +315,33 @@ impl Waiter {
         self.state().fruitless = 0;
     }
 
+    /// The last look is over: it found nothing, or the next thread of the line was woken if there was more.
+    pub fn note_looked(&mut self) {
+        self.owes_a_look = false;
+    }
+
+    /// Wakes the next thread of its line to look in its place.
+    pub fn pass_on(&mut self) {
+        self.owes_a_look = false;
+        if let Some(line) = &self.sleeper.line {
+            self.state().wake_next(line);
+        }
+    }
+
     /// Sleeps until it is worth looking again, and returns `true`; returns `false` after `limit` or a signal.
     /// `by_itself` is the time until the next timed event, which needs no commit.
     pub fn sleep(&mut self, by_itself: Option<Duration>, limit: Duration) -> Result<bool> {
-        self.state().asleep.push(self.sleeper.clone());
+        self.due = by_itself.and_then(|pause| Instant::now().checked_add(pause));
+        let mut state = self.state();
+        state.asleep.push(self.sleeper.clone());
+        self.sleeper.is_asleep.store(true, Ordering::SeqCst);
+        drop(state);
         let mut watch = None;
-        let slept = self.sleep_or_watch(by_itself, limit, &mut watch);
+        let slept = self.sleep_or_watch(limit, &mut watch);
+        self.owes_a_look = matches!(slept, Ok(true));
         let mut state = self.store.bell().state.lock();
+        self.sleeper.is_asleep.store(false, Ordering::SeqCst);
+        self.sleeper.is_watching.store(false, Ordering::SeqCst);
         state.asleep.retain(|sleeper| !Arc::ptr_eq(sleeper, &self.sleeper));
         if watch.is_some() {
             state.watch = watch;
@@ -344,19 +356,15 @@ impl Waiter {
         slept
     }
 
-    fn sleep_or_watch(
-        &mut self,
-        by_itself: Option<Duration>,
-        limit: Duration,
-        in_hand: &mut Option<Watch>,
-    ) -> Result<bool> {
+    fn sleep_or_watch(&mut self, limit: Duration, in_hand: &mut Option<Watch>) -> Result<bool> {
         let started = Instant::now();
         loop {
             let mut state = self.state();
             if in_hand.is_none() {
                 *in_hand = state.watch.take();
+                self.sleeper.is_watching.store(in_hand.is_some(), Ordering::SeqCst);
             }
-            let (mut count, fruitless) = (state.count, state.fruitless);
+            let fruitless = state.fruitless;
             drop(state);
             let rest = in_hand.as_mut().and_then(|watch| watch.rest(fruitless));
             // The version is recorded before the looks that follow, so that no change in between is missed.
@@ -368,25 +376,36 @@ impl Waiter {
                 let is_one_of_many = watch.note_change();
                 let mut state = self.state();
                 state.fruitless = if is_one_of_many { state.fruitless.saturating_add(1) } else { 0 };
-                count = state.ring_others(&self.sleeper);
+                state.ring_others(&self.sleeper);
             }
-            let is_late = self.looked_at.elapsed() >= POLL;
-            if is_late {
-                self.store.check_is_there()?;
+            let mut state = self.state();
+            // A look of another thread of the line counts as its own.
+            let line = self.sleeper.line.as_ref();
+            let looked_at = line.and_then(|line| state.looked_at.get(line).copied()).unwrap_or(self.looked_at);
+            let due = self.due.filter(|due| looked_at < *due);
+            let is_late = looked_at.elapsed() >= POLL;
+            let is_time = is_late || due.is_some_and(|due| due <= Instant::now());
+            if is_time {
+                // The others of the line have not looked since.
+                state.count += 1;
             }
-            let is_time = is_late || by_itself.is_some_and(|time| started.elapsed() >= time);
-            if count != self.seen || is_time || self.sleeper.is_called() {
-                self.seen = count;
+            if is_time || self.sleeper.has_turn.load(Ordering::SeqCst) || self.sleeper.is_called() {
+                state.begin_look(&self.sleeper);
+                drop(state);
                 self.looked_at = Instant::now();
+                if is_late {
+                    self.store.check_is_there()?;
+                }
                 return Ok(true);
             }
+            drop(state);
             let left = limit.saturating_sub(started.elapsed());
             if left.is_zero() {
                 return Ok(false);
             }
-            let until_poll = POLL.saturating_sub(self.looked_at.elapsed());
-            let mut pause =
-                left.min(until_poll).min(by_itself.map_or(Duration::MAX, |time| time - started.elapsed().min(time)));
+            let until_poll = POLL.saturating_sub(looked_at.elapsed());
+            let until_due = due.map_or(Duration::MAX, |due| due.saturating_duration_since(Instant::now()));
+            let mut pause = left.min(until_poll).min(until_due);
             let mut in_haste = in_hand.as_ref().is_some_and(Watch::is_in_haste);
             if let Some(watch) = in_hand {
                 in_haste |= rest.is_some();
@@ -417,6 +436,16 @@ impl Drop for Waiter {
         }
         let mut state = self.store.bell().state.lock();
         state.work.retain(|sleeper| !Arc::ptr_eq(sleeper, &self.sleeper));
+        if let Some(line) = &self.sleeper.line {
+            // What it was woken for, and the time that it would have waited for, are the next one's.
+            let is_due_soon = self.due.is_some_and(|due| due.saturating_duration_since(Instant::now()) < POLL);
+            if self.owes_a_look || is_due_soon || self.sleeper.has_turn.load(Ordering::SeqCst) {
+                state.wake_next(line);
+            }
+            if !state.work.iter().any(|sleeper| sleeper.line.as_ref() == Some(line)) {
+                state.looked_at.remove(line);
+            }
+        }
         if let Awaiting::Ending(id) = self.awaiting
             && let Entry::Occupied(mut awaited) = state.endings.entry(id)
         {

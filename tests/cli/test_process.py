@@ -36,7 +36,9 @@ def test_warnings_stand_above_the_bar_too(terminal, queue):
     queue.enqueue("x")
     shown = terminal("process", "handlers:unstorable")
     assert shown.end() == 0
-    assert "WARNING the result of item 1 is not stored" in " ".join(shown.seen.split())
+    seen = " ".join(shown.seen.split())
+    assert "WARNING the result of item 1 is not stored" in seen
+    assert seen.endswith("1 done · 0 failed · 0 postponed · 0 retried · 1 without a stored result")
 
 
 def test_ctrl_c_gives_back_what_is_in_hand_and_says_so(terminal, queue):

@@ -58,6 +58,7 @@ def test_a_cancelled_item_can_be_brought_back(queue):
 
 @pytest.mark.parametrize("concurrency", [1, 2])
 def test_in_a_drain_it_is_reported_as_cancelled_and_is_nobodys_error(queue, caplog, concurrency):
+    caplog.set_level("INFO", "membox_queue")
     queue.enqueue_many(["returns", "raises"])
     told, seen = [], []
 
@@ -70,8 +71,32 @@ def test_in_a_drain_it_is_reported_as_cancelled_and_is_nobodys_error(queue, capl
     assert queue.drain(handler, concurrency=concurrency, **options) == DrainReport(cancelled=2)
     assert [item.status for item in queue.items()] == ["cancelled", "cancelled"]
     assert sorted(seen) == ["cancelled", "cancelled", "claimed", "claimed"]
-    assert [(item.id, phase) for item, phase in told] == [(2, "handler")]
-    assert "lost" not in caplog.text
+    assert told == []
+    assert sorted(record.getMessage() for record in caplog.records) == ["item 1 was cancelled", "item 2 was cancelled"]
+    assert {(record.levelname, record.exc_info) for record in caplog.records} == {("INFO", None)}
+
+
+def test_another_exception_of_a_cancelled_items_handler_is_still_told(queue, caplog):
+    queue.enqueue("x")
+    told = []
+
+    def handler(item):
+        queue.cancel(item.id)
+        raise ValueError("on the way out")
+
+    assert queue.drain(handler, on_error=lambda error, *_: told.append(str(error))) == DrainReport(cancelled=1)
+    assert told == ["on the way out"]
+
+
+def test_a_stale_claim_error_about_another_item_is_a_failure(queue, caplog):
+    queue.enqueue("x")
+
+    def handler(item):
+        raise StaleClaimError("of some other item")
+
+    assert queue.drain(handler) == DrainReport(failed=1)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert queue.get(1).error == "StaleClaimError: of some other item"
 
 
 def test_leaving_the_block_of_a_cancelled_item_says_that_it_was_cancelled(queue):

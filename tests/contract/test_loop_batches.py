@@ -52,7 +52,7 @@ class TestBatches:
 
     def test_one_result_that_cannot_be_stored_leaves_all_out_and_the_items_are_done(self, queue, caplog):
         results = iter([[1, object(), 3], [4]])
-        assert queue.drain(lambda items: next(results), batch="group") == DrainReport(done=4)
+        assert queue.drain(lambda items: next(results), batch="group") == DrainReport(done=4, unstored=3)
         assert [item.result for item in queue.items()] == [None, 4, None, None]
         assert "item 1" in caplog.text
 

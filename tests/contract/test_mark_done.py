@@ -38,7 +38,7 @@ def test_being_done_clears_the_error_and_keeps_the_count(queue, item):
     assert (done.error, done.retries, done.attempt) == (None, 1, 2)
 
 
-@pytest.mark.parametrize("result", [b"bytes", float("nan"), {1: 2}, {"a": {"b": object()}}])
+@pytest.mark.parametrize("result", [float("nan"), {1: 2}, {"a": {"b": object()}}])
 def test_a_result_that_json_cannot_carry_is_refused_and_the_claim_stays(queue, item, result):
     with pytest.raises((TypeError, ValueError), match="the result"):
         queue.mark_done(item, result=result)

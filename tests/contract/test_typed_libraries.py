@@ -88,3 +88,21 @@ def test_a_model_that_does_not_fit_says_where(open_queue):
         first, second = models.get(1).error, models.get(2).error
     assert "content[0].name is wrong: Input should be a valid string (and 1 more)" in first
     assert "the content does not fit list[" in second
+
+
+@pytest.mark.parametrize(
+    ("result", "stored"),
+    [
+        (Model(name="a", at=NOW, Size=2), {"name": "a", "at": "2026-11-16T10:30:15.123456Z", "Size": 2}),
+        ([Root([1, 2])], [[1, 2]]),
+        (
+            {"struct": Struct("n", NOW, [1])},
+            {"struct": {"name": "n", "at": "2026-11-16T10:30:15.123456Z", "numbers": [1]}},
+        ),
+    ],
+)
+def test_a_model_that_a_handler_returns_is_stored_as_its_result(queue, result, stored):
+    queue.enqueue_many(["x", "y"])
+    assert queue.drain(lambda item: result, limit=1).unstored == 0
+    assert queue.mark_done(queue.claim(), result)
+    assert [item.result for item in queue.items()] == [stored] * 2

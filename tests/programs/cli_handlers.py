@@ -11,7 +11,7 @@ def digest(item):
 
 
 def unstorable(item):
-    return {1, 2}
+    return object()
 
 
 async def awaited(item):

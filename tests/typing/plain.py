@@ -33,6 +33,9 @@ assert_type(items, list[Item[Any]])
 assert_type(queue.wait(1, timeout=5), Item[Any])
 for each in queue.claim_many(5):
     assert_type(each, Item[Any])
+for endless in queue:
+    assert_type(endless, Item[Any])
+    break
 
 
 def handler(item: Item) -> dict[str, int]:

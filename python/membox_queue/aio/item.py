@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from types import GetSetDescriptorType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from membox_queue import _native
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -12,8 +15,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from typing_extensions import TypeVar as TypeVarWithDefault
-
-    from membox_queue import _native
 
     C_co = TypeVarWithDefault("C_co", default=Any, covariant=True)
 else:
@@ -117,6 +118,17 @@ class AsyncItem(Generic[C_co]):
 
     def __repr__(self) -> str:
         return repr(self._item)
+
+
+def same_attribute(name: str, words: str | None) -> property:
+    """Return an attribute that has the value and the words of the native item's."""
+    return property(lambda item: getattr(item._item, name), doc=words)
+
+
+for name, attribute in vars(_native.Item).items():
+    is_read = isinstance(attribute, GetSetDescriptorType) and not name.startswith("_")
+    if is_read and name != "cancelled" and name not in vars(AsyncItem):
+        setattr(AsyncItem, name, same_attribute(name, attribute.__doc__))
 
 
 def plain(argument: Any) -> Any:

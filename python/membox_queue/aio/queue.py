@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
+from membox_queue import _native
 from membox_queue.aio.calls import Calls, ending, verb
 from membox_queue.aio.item import AsyncItem, plain
 from membox_queue.aio.iterate import ItemIterator
@@ -23,8 +24,9 @@ from membox_queue.content.generic import TypedAlias, shape_of, type_of_class
 from membox_queue.loops.plan import planned
 from membox_queue.loops.registry import Registry
 from membox_queue.opening import resolved
-from membox_queue.options import DrainOptions, WorkOptions, inherited
+from membox_queue.options import DrainOptions, EnqueueOptions, QueueOptions, QueueSettings, WorkOptions, inherited
 from membox_queue.queue import Queue
+from membox_queue.signatures import shows
 
 if TYPE_CHECKING:
     import builtins
@@ -35,11 +37,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from membox_queue import _native
     from membox_queue.loops.handler import AsyncHandler, AsyncRegister
     from membox_queue.loops.plan import Plan
     from membox_queue.loops.report import DrainReport
-    from membox_queue.options import EnqueueOptions, QueueOptions, QueueSettings, Seconds
+    from membox_queue.options import Seconds
 
     C = TypeVarWithDefault("C", default=Any)
     HandlerOfOne = (
@@ -79,6 +80,7 @@ class AsyncQueue(Calls[C], Generic[C]):
         type: types.UnionType | None = None,
         **options: Unpack[QueueOptions],
     ) -> None: ...
+    @shows(QueueOptions, lambda: _native.Queue)
     def __init__(
         self, path: str | os.PathLike[str], name: str = "ingest", *, type: Any = None, **options: Unpack[QueueOptions]
     ) -> None:
@@ -158,6 +160,7 @@ class AsyncQueue(Calls[C], Generic[C]):
     release_worker_lease = verb(Queue.release_worker_lease)
     worker_is_alive = verb(Queue.worker_is_alive)
 
+    @shows(EnqueueOptions, lambda: Queue.enqueue)
     async def enqueue(self, content: C, **options: Unpack[EnqueueOptions]) -> int:
         """Add one item and return its id; the options are those of `Queue.enqueue`.
 
@@ -205,10 +208,12 @@ class AsyncQueue(Calls[C], Generic[C]):
         """Return the latest failed items, newest first."""
         return await self._call(Queue.failures, limit)
 
+    @shows(EnqueueOptions, lambda: Queue.enqueue)
     async def enqueue_file(self, path: str | os.PathLike[str], **options: Unpack[EnqueueOptions]) -> int:
         """Enqueue the text of a file; see `Queue.enqueue_file`."""
         return await self._put(1, Queue.enqueue_file, path, **options)
 
+    @shows(QueueSettings, lambda: Queue.configure)
     async def configure(self, **settings: Unpack[QueueSettings]) -> None:
         """Store settings in the file; see `Queue.configure`."""
         await self._call(Queue.configure, **settings)
@@ -290,6 +295,7 @@ class AsyncQueue(Calls[C], Generic[C]):
     def handler(self, function: Callable[P, R], /) -> AsyncHandler[P, R]: ...
     @overload
     def handler(self, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> AsyncRegister: ...
+    @shows(QueueOptions, lambda: _native.Queue)
     def handler(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[QueueOptions]) -> Any:
         """Make a typed function, plain or a coroutine function, the handler of this queue; see `Queue.handler`.
 
@@ -312,36 +318,77 @@ class AsyncQueue(Calls[C], Generic[C]):
 
     @overload
     async def drain(
-        self, handler: HandlerOfOne[C] | None = None, *, batch: None = None, **plan: Unpack[DrainOptions]
+        self,
+        handler: HandlerOfOne[C] | None = None,
+        *,
+        batch: None = None,
+        cancel_running: bool = True,
+        **plan: Unpack[DrainOptions],
     ) -> DrainReport: ...
     @overload
     async def drain(
-        self, handler: HandlerOfGroup[C], *, batch: Literal["group"], **plan: Unpack[DrainOptions]
+        self,
+        handler: HandlerOfGroup[C],
+        *,
+        batch: Literal["group"],
+        cancel_running: bool = True,
+        **plan: Unpack[DrainOptions],
     ) -> DrainReport: ...
+    @shows(DrainOptions, lambda: Queue.drain)
     def drain(
-        self, handler: Any = None, *, batch: Literal["group"] | None = None, **plan: Unpack[DrainOptions]
+        self,
+        handler: Any = None,
+        *,
+        batch: Literal["group"] | None = None,
+        cancel_running: bool = True,
+        **plan: Unpack[DrainOptions],
     ) -> Coroutine[Any, Any, DrainReport]:
-        """Claim and handle until nothing is due; the arguments are those of `Queue.drain`.
+        """Claim and handle until nothing is due; the arguments are those of `Queue.drain`, and one more.
+
+        - `cancel_running`: cancel the task of a handler within a second after its item was cancelled, or its claim was
+          lost, in any process. The item ends as cancelled or lost. A handler that catches CancelledError and goes on is
+          not cancelled again. With `batch`, the task is cancelled once none of its items is left.
 
         A coroutine function is awaited in the event loop, `concurrency` at a time, each call in a task of its own. A
-        plain function runs in a thread. Both see the context variables of the caller of `drain`.
+        plain function runs in a thread, and is not cancelled. Both see the context variables of the caller of `drain`.
         """
         plan = {"exclusive": True, **plan}
-        return self._loop(handler, planned("drain", DrainOptions, plan, batch=batch), self._stops)
+        planning = planned("drain", DrainOptions, plan, batch=batch, cancel_running=cancel_running)
+        return self._loop(handler, planning, self._stops)
 
     @overload
     async def work(
-        self, handler: HandlerOfOne[C] | None = None, *, batch: None = None, **plan: Unpack[WorkOptions]
+        self,
+        handler: HandlerOfOne[C] | None = None,
+        *,
+        batch: None = None,
+        cancel_running: bool = True,
+        **plan: Unpack[WorkOptions],
     ) -> DrainReport: ...
     @overload
     async def work(
-        self, handler: HandlerOfGroup[C], *, batch: Literal["group"], **plan: Unpack[WorkOptions]
+        self,
+        handler: HandlerOfGroup[C],
+        *,
+        batch: Literal["group"],
+        cancel_running: bool = True,
+        **plan: Unpack[WorkOptions],
     ) -> DrainReport: ...
+    @shows(WorkOptions, lambda: Queue.work)
     def work(
-        self, handler: Any = None, *, batch: Literal["group"] | None = None, **plan: Unpack[WorkOptions]
+        self,
+        handler: Any = None,
+        *,
+        batch: Literal["group"] | None = None,
+        cancel_running: bool = True,
+        **plan: Unpack[WorkOptions],
     ) -> Coroutine[Any, Any, DrainReport]:
-        """Claim and handle until `stop()` or cancellation; the arguments are those of `Queue.work`."""
-        return self._loop(handler, planned("work", WorkOptions, plan, batch=batch, stays=True), self._stops)
+        """Claim and handle until `stop()` or cancellation; the arguments are those of `Queue.work`.
+
+        `cancel_running` is that of `drain`.
+        """
+        planning = planned("work", WorkOptions, plan, batch=batch, stays=True, cancel_running=cancel_running)
+        return self._loop(handler, planning, self._stops)
 
     def stop(self) -> None:
         """Stop the loops that run on this object: they claim no more, and running handlers have the grace period.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import logging
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from membox_queue.aio.item import AsyncItem, plain
 from membox_queue.aio.threads import Threads, through_cancellation
-from membox_queue.errors import SimulatedCrash
+from membox_queue.errors import QueueError, SimulatedCrash
 from membox_queue.loops.loop import LONG_SLICE, SLICE, Loop
 from membox_queue.loops.report import DrainReport
 from membox_queue.loops.requests import Call, Handle, Wait
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from membox_queue import _native
     from membox_queue.loops.plan import Handler, Plan
     from membox_queue.loops.requests import Request
+
+
+logger = logging.getLogger("membox_queue")
+
+LOOK_EVERY = 0.5
+"""Seconds between two looks for items that were cancelled or lost while their handlers run."""
 
 
 class TaskDriver:
@@ -39,6 +46,10 @@ class TaskDriver:
         self.loop = Loop(queues, handlers, plan, in_thread=self.in_thread)
         self.run_in_thread = run_in_thread
         self.waiting: asyncio.Future[None] | None = None
+        # The handlers that run as tasks, by id and attempt of their (first) item.
+        self.handling: dict[tuple[int, int], asyncio.Task[Any]] = {}
+        self.is_handling = asyncio.Event()
+        self.tasks_in_threads: set[asyncio.Task[Any] | None] = set()
         self.stop_asked = asyncio.Event()
         self.end_asked = asyncio.Event()
         self.events = asyncio.get_running_loop()
@@ -80,6 +91,8 @@ class TaskDriver:
                     self.stop()
                 slots += [asyncio.create_task(self.run_slot(slot)) for slot in range(loop.plan.concurrency)]
                 running = set(slots)
+                if loop.plan.cancel_running:
+                    slots.append(asyncio.create_task(self.cancel_withdrawn()))
                 await until_ended(running, self.stop_asked, None)
                 await until_ended(running, self.end_asked, loop.plan.grace_seconds)
             except SimulatedCrash:
@@ -140,22 +153,51 @@ class TaskDriver:
             if not inspect.isawaitable(result):
                 return raised, result
             call = called(lambda result: result, result)
+        first = argument[0] if isinstance(argument, list) else argument
+        claim = first.id, first.attempt
         # A task of its own, so that the handler cannot change the slot's context variables or cancel the slot.
+        self.handling[claim] = asyncio.create_task(call)
+        self.is_handling.set()
         try:
-            raised, result = await asyncio.create_task(call)
+            raised, result = await self.handling[claim]
         except asyncio.CancelledError as error:
             raised, result = error, None
+        finally:
+            self.handling.pop(claim, None)
         if raised is None:
             return None, result
         slot = asyncio.current_task()
         return raised, slot is not None and slot.cancelling() > 0
+
+    async def cancel_withdrawn(self) -> None:
+        """Cancel the tasks of handlers whose items were cancelled or lost. Each is cancelled once."""
+        withdrawn: set[tuple[int, int]] = set()
+        while True:
+            if not self.handling:
+                self.is_handling.clear()
+            await self.is_handling.wait()
+            await asyncio.sleep(LOOK_EVERY)
+            try:
+                withdrawn.update(await self.run_in_thread(self.loop.native.withdrawn))
+            except QueueError as error:
+                logger.debug("membox_queue could not look for cancelled items, and tries again: %s", error)
+            withdrawn.intersection_update(self.handling)
+            # A plain function goes on in its thread, and its slot waits for it.
+            for claim in [each for each in withdrawn if self.handling[each] not in self.tasks_in_threads]:
+                withdrawn.discard(claim)
+                self.handling.pop(claim).cancel("the item was cancelled or lost")
 
     def in_thread(self, handler: Handler) -> Handler:
         """Return a coroutine function that calls a plain handler, with plain items, in a thread."""
 
         async def call(argument: Any) -> Any:
             given = [plain(item) for item in argument] if isinstance(argument, list) else plain(argument)
-            raised, result = await self.threads.call(outcome_of, handler, given)
+            task = asyncio.current_task()
+            self.tasks_in_threads.add(task)
+            try:
+                raised, result = await self.threads.call(outcome_of, handler, given)
+            finally:
+                self.tasks_in_threads.discard(task)
             if raised is not None:
                 raise raised
             return await result if inspect.isawaitable(result) else result

@@ -200,6 +200,7 @@ def in_words(report: DrainReport) -> str:
         return "another worker is running"
     words = f"{report.done} done · {report.failed} failed · {report.postponed} postponed · {report.retried} retried"
     rare = {"released": report.released, "cancelled": report.cancelled, "lost": report.lost}
+    rare["without a stored result"] = report.unstored
     return " · ".join([words, *(f"{number} {what}" for what, number in rare.items() if number)])
 
 

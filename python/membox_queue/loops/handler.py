@@ -7,16 +7,19 @@ import inspect
 import typing
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, get_args, get_origin
 
+from membox_queue import _native
 from membox_queue._native import Item
+from membox_queue.content.results import storable
 from membox_queue.content.shape import Fields, Shape, codec_of, decoded, encoded
 from membox_queue.loops.loop import HandlesItems
+from membox_queue.options import EnqueueOptions
+from membox_queue.signatures import shows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import Concatenate, Protocol, Unpack, overload
 
     from membox_queue.aio import AsyncItem, AsyncQueue
-    from membox_queue.options import EnqueueOptions
     from membox_queue.queue import Queue
 
 P = ParamSpec("P")
@@ -81,13 +84,17 @@ class Payload:
         return ((item, *bound.args) if self.wants_item else bound.args), bound.kwargs
 
     def pack_result(self, result: Any) -> Any:
-        """Return the result as JSON if it matches the annotated return type, else unchanged."""
+        """Return the result as JSON by the annotated return type. TypeError or ValueError if it does not match."""
         if self.result is None:
             return result
         try:
             return self.result.encode(result)
-        except (TypeError, ValueError):
-            return result
+        except (TypeError, ValueError) as error:
+            # An instance of a subclass fits, too, and is stored as what it is.
+            if is_instance(result, self.result.type):
+                return storable(result)
+            said = str(error).replace("content", "the result", 1)
+            raise type(error)(f"the result of {self.name} does not fit {self.result.name}: {said}") from None
 
 
 class Registered(HandlesItems, Generic[P, R]):
@@ -138,6 +145,7 @@ class Handler(Registered[P, R]):
         """Enqueue a call with these arguments, and return the item's id."""
         return self.queue.enqueue(self.payload.pack(arguments, named))
 
+    @shows(EnqueueOptions, lambda: _native.Queue.enqueue)
     def options(self, **options: Unpack[EnqueueOptions]) -> Prepared[P]:
         """Set options of the next item, as in `Queue.enqueue`: `send.options(delay=30).enqueue("you", "hello")`."""
         return Prepared(self, options)
@@ -167,6 +175,7 @@ class AsyncHandler(Registered[P, R]):
         """Enqueue a call with these arguments, and return the item's id."""
         return await self.queue.enqueue(self.payload.pack(arguments, named))
 
+    @shows(EnqueueOptions, lambda: _native.Queue.enqueue)
     def options(self, **options: Unpack[EnqueueOptions]) -> AsyncPrepared[P]:
         """Set options of the next item, as in `Queue.enqueue`."""
         return AsyncPrepared(self, options)
@@ -211,6 +220,14 @@ def is_item(annotation: Any) -> bool:
     """Return whether a parameter asks for the item itself."""
     kind = get_origin(annotation) or annotation
     return kind is Item or getattr(kind, "__qualname__", None) == "AsyncItem"
+
+
+def is_instance(value: Any, kind: Any) -> bool:
+    """Return whether a value is an instance of a class; False for annotations that are none, and for a TypedDict."""
+    try:
+        return isinstance(kind, type) and isinstance(value, kind)
+    except TypeError:
+        return False
 
 
 def type_wanted(handler: Any) -> Any:

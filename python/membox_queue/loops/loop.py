@@ -36,7 +36,7 @@ class HandlesItems:
     """Something that handles items with `handle`, whatever it does when it is called; `shape` is their type."""
 
     handle: Handler
-    shape: Any = None
+    shape: Any
 
 
 class Loop:
@@ -160,6 +160,7 @@ class Loop:
             released=counts["released"],
             lost=counts["lost"],
             cancelled=counts["cancelled"],
+            unstored=counts["unstored"],
             stopped=self.was_stopped,
         )
 
@@ -174,13 +175,23 @@ class Loop:
         for item, end in zip(items, ends, strict=False):
             with self.lock:
                 self.counts[end] += 1
+            if end == "cancelled":
+                logger.info("item %d was cancelled", item.id)
             if self.progress:
                 self.progress(LoopEvent(end, item))
 
-    def report_lost(self, lost: Iterable[tuple[_native.Item, StaleClaimError]]) -> None:
-        """Report claims that were lost before their end was recorded."""
+    def count_unstored(self, ends: Iterable[str], results: Iterable[Any]) -> None:
+        """Count the items that are done, and whose result could not be stored."""
+        count = sum(end == "done" and result is not None for end, result in zip(ends, results, strict=False))
+        with self.lock:
+            self.counts["unstored"] += count
+
+    def report_lost(self, lost: Iterable[tuple[_native.Item, StaleClaimError]], *, is_called_off: bool) -> None:
+        """Report claims that were lost before their end was recorded: a warning, unless the handler ended for that."""
         for item, error in lost:
-            logger.warning("%s", error, extra=fields("lost", item))
+            level = logging.INFO if is_called_off else logging.WARNING
+            reason = str(error).partition(": ")[2] or error
+            logger.log(level, "item %d was lost: %s", item.id, reason, extra=fields("lost", item))
             self.notify_on_error(error, item, "lost")
 
     def notify_on_error(self, error: BaseException, item: _native.Item | None, phase: str) -> None:
@@ -193,6 +204,14 @@ class Loop:
             if meaning(raised) != "failed":
                 raise
             log(logging.ERROR, raised, "on_error raised", extra=fields("on_error_raised", item, phase=phase))
+
+
+def is_claim_over(items: Sequence[_native.Item]) -> bool:
+    """Return whether the first item that has no end yet was cancelled or lost, read from the file."""
+    try:
+        return next((item.cancelled or item.lost for item in items if not item._settled), False)
+    except QueueError:
+        return False
 
 
 def lost_claims(items: Sequence[_native.Item], ends: Sequence[str]) -> list[tuple[_native.Item, StaleClaimError]]:

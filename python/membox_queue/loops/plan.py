@@ -38,6 +38,7 @@ class Plan:
     on_error: OnError | None = None
     progress: Progress = None
     lease_ttl: Any = None
+    cancel_running: bool = True
     retry_failed: bool = False
 
     def __post_init__(self) -> None:

@@ -28,7 +28,8 @@ logger = logging.getLogger("membox_queue")
 class LoopEvent:
     """An event of one item in a loop.
 
-    `kind` is claimed, done, failed, postponed, released, lost or cancelled.
+    - `kind`: claimed, done, failed, postponed, released, lost or cancelled.
+    - `item`: the item, as it was claimed.
     """
 
     kind: Literal["claimed", "done", "failed", "postponed", "released", "lost", "cancelled"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import logging
+import sys
 import time
 import traceback
 from typing import Any
 
 from membox_queue import _native
-from membox_queue.errors import GiveUp, RetryLater
+from membox_queue.errors import GiveUp, RetryLater, StaleClaimError
 from membox_queue.loops.log import fields
 
 logger = logging.getLogger("membox_queue")
@@ -23,6 +24,20 @@ meaning = _native.meaning
 def type_name(value: object) -> str:
     """Return the name of a value's type, whatever its metaclass does when it is asked."""
     return str(vars(type)["__qualname__"].__get__(type(value)))
+
+
+def says_that_its_claim_ended(raised: BaseException) -> bool:
+    """Return whether it is what a handler raises when its item was cancelled or lost.
+
+    That is `StaleClaimError`, or asyncio's CancelledError; a group counts if all its members do.
+    """
+    if issubclass(type(raised), BaseExceptionGroup):
+        members = vars(BaseExceptionGroup)["exceptions"].__get__(raised)
+        return all(says_that_its_claim_ended(member) for member in members)
+    # A program without asyncio has not imported it.
+    exceptions = sys.modules.get("asyncio.exceptions")
+    kinds = (StaleClaimError,) if exceptions is None else (StaleClaimError, exceptions.CancelledError)
+    return issubclass(type(raised), kinds)
 
 
 def log(

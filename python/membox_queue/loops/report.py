@@ -16,6 +16,7 @@ class DrainReport:
     - `released`: items that were released without counting an attempt.
     - `lost`: items that another worker had reclaimed before their end could be recorded.
     - `cancelled`: items that were cancelled while their handler ran.
+    - `unstored`: items that are done, and whose result could not be stored. The log says why.
     - `refused`: whether another live worker held the worker lease. Then all counts are zero.
     - `stopped`: whether the loop was asked to stop before it was done.
     """
@@ -27,6 +28,7 @@ class DrainReport:
     released: int = 0
     lost: int = 0
     cancelled: int = 0
+    unstored: int = 0
     refused: bool = False
     stopped: bool = False
 

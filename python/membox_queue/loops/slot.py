@@ -17,9 +17,9 @@ from membox_queue.errors import (
     note,
 )
 from membox_queue.loops.log import fields, log_claimed
-from membox_queue.loops.loop import lost_claims
+from membox_queue.loops.loop import is_claim_over, lost_claims
 from membox_queue.loops.progress import LoopEvent
-from membox_queue.loops.raised import log, log_failure, meaning, release_frames
+from membox_queue.loops.raised import log, log_failure, meaning, release_frames, says_that_its_claim_ended
 from membox_queue.loops.requests import Call, Handle, Pause, Wait
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Slot:
                 for item in items:
                     progress(LoopEvent("claimed", item))
             meant = "failed"
+            is_called_off = False
             if raised is None:
                 raised, result = yield Handle(handlers[place], fitting if is_batch else items[0])
                 if raised is not None:
@@ -85,9 +86,10 @@ class Slot:
                 yield from self.count_exit(items, raised)
                 raise raised
             else:
-                step = yield from self.record_failure(items, raised)
+                is_called_off = says_that_its_claim_ended(raised) and (yield Call(is_claim_over, (items,)))
+                step = yield from self.record_failure(items, raised, is_called_off=is_called_off)
             if "lost" in step[0]:
-                loop.report_lost((yield Call(lost_claims, (items, step[0]))))
+                loop.report_lost((yield Call(lost_claims, (items, step[0]))), is_called_off=is_called_off)
             loop.count(items, step[0], self.began)
             if time.monotonic() - loop.maintained_at >= MAINTAIN_EVERY:
                 yield from self.maintain()
@@ -126,23 +128,40 @@ class Slot:
             loop.notify_on_error(failure, items[0], "handler")
             return Call(native.failed, (number, items, failure))
 
-        step: Step
+        def finish(results: list[Any]) -> Requests[Step]:
+            request = Call(native.done, (number, results))
+            step: Step = yield from self.retry_store("finish", items[0], request, fail_instead)
+            return step
+
         try:
-            step = yield from self.retry_store("finish", items[0], Call(native.done, (number, results)), fail_instead)
+            return (yield from finish(results))
+        except (TypeError, ValueError, PayloadTooLargeError):
+            pass
+        # Codecs are imported only when they are needed.
+        from membox_queue.content.results import storable
+
+        try:
+            return (yield from finish([storable(result) for result in results]))
         except (TypeError, ValueError, PayloadTooLargeError) as error:
             told = fields("result_not_stored", items[0])
             logger.warning("the result of item %d is not stored: %s", items[0].id, error, extra=told)
-            request = Call(native.done, (number, [None] * len(items)))
-            step = yield from self.retry_store("finish", items[0], request, fail_instead)
+        step = yield from finish([None] * len(items))
+        loop.count_unstored(step[0], results)
         return step
 
-    def record_failure(self, items: list[_native.Item], raised: BaseException) -> Requests[Step]:
-        """Record what the handler raised and claim the next, in one transaction."""
+    def record_failure(
+        self, items: list[_native.Item], raised: BaseException, *, is_called_off: bool
+    ) -> Requests[Step]:
+        """Record what the handler raised and claim the next, in one transaction.
+
+        A handler that ended because its item was cancelled or lost has not failed; the item's end is reported.
+        """
         loop = self.loop
-        log_failure(items[0], raised, self.began, is_reported=loop.is_reported)
         exiting: BaseException | None = None
         try:
-            loop.notify_on_error(raised, items[0], "handler")
+            if not is_called_off:
+                log_failure(items[0], raised, self.began, is_reported=loop.is_reported)
+                loop.notify_on_error(raised, items[0], "handler")
         except BaseException as error:
             if meaning(error) != "exited":
                 raise

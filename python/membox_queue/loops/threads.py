@@ -126,7 +126,8 @@ def carry_out(loop: Loop, request: Request) -> Any:
     if isinstance(request, Call):
         return request.function(*request.arguments)
     if isinstance(request, Wait):
-        return loop.native.wait(request.slot, SLICE if loop.plan.concurrency == 1 else LONG_SLICE)
+        is_main = threading.current_thread() is threading.main_thread()
+        return loop.native.wait(request.slot, SLICE if is_main else LONG_SLICE)
     return pause(loop, request.seconds)
 
 

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 from membox_queue import _native
 from membox_queue.loops import interpreter_exit
 from membox_queue.loops.loop import SLICE, Loop
-from membox_queue.loops.plan import planned
+from membox_queue.loops.plan import Plan, planned
 from membox_queue.loops.threads import possible_now, run
 from membox_queue.opening import close_queue, open_queue, resolved
 from membox_queue.options import WorkerOptions
+from membox_queue.signatures import shows
 
 if TYPE_CHECKING:
     import os
     from typing import Literal, Self, Unpack
 
     from membox_queue.loops.handler import Registered
-    from membox_queue.loops.plan import Handler, Plan
+    from membox_queue.loops.plan import Handler
     from membox_queue.loops.report import DrainReport
     from membox_queue.options import ServedOptions
 
@@ -38,6 +39,7 @@ class Worker:
     `with Worker(…):` serves in a thread for as long as the block runs.
     """
 
+    @shows(WorkerOptions, lambda: Plan)
     def __init__(
         self,
         path: str | os.PathLike[str],

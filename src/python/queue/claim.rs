@@ -19,6 +19,7 @@ use crate::rules::ending::Meaning;
 
 #[pymethods]
 impl Queue {
+    #[doc = words!(Queue.claim)]
     #[pyo3(signature = (*, wait = None, lease = None, group = None, worker = None),
            text_signature = "($self, *, wait=0.0, lease=None, group=None, worker=None)")]
     fn claim(&self, py: Python<'_>, wait: Arg, lease: Arg, group: Arg, worker: Arg) -> PyResult<Option<Item>> {
@@ -26,6 +27,7 @@ impl Queue {
         Ok(self.take(py, how(1, from, lease, worker)?, wait)?.pop())
     }
 
+    #[doc = words!(Queue.claim_many)]
     #[pyo3(signature = (limit, *, wait = None, lease = None, group = None, worker = None),
            text_signature = "($self, limit, *, wait=0.0, lease=None, group=None, worker=None)")]
     fn claim_many(
@@ -41,6 +43,7 @@ impl Queue {
         self.take(py, how(positive("limit", limit)? as usize, from, lease, worker)?, wait)
     }
 
+    #[doc = words!(Queue.claim_group)]
     #[pyo3(signature = (group = None, *, limit = None, wait = None, lease = None, worker = None),
            text_signature = "($self, group=None, *, limit=None, wait=0.0, lease=None, worker=None)")]
     fn claim_group(
@@ -55,6 +58,7 @@ impl Queue {
         self.take(py, how(most(limit)?, whole_group(group_name(group)?), lease, worker)?, wait)
     }
 
+    #[doc = words!(Queue._plan_claim)]
     #[pyo3(signature = (limit, kind, wait, lease, group, worker, /))]
     #[allow(clippy::too_many_arguments)]
     fn _plan_claim(
@@ -75,6 +79,7 @@ impl Queue {
         Ok(ClaimPlan { how: how(limit, from, lease, worker)?, wait })
     }
 
+    #[doc = words!(Queue._claim)]
     #[pyo3(signature = (plan, left, /))]
     fn _claim(&self, py: Python<'_>, plan: &ClaimPlan, left: f64) -> PyResult<Vec<Item>> {
         interpreter_exit::check(py)?;

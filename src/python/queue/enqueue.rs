@@ -17,7 +17,8 @@ use crate::python::waits;
 #[pymethods]
 impl Queue {
     #[doc = concat!(
-        "enqueue($self, content, *", item_options!(), ", connection=None, wait=0.0, spawn=None)\n--\n\n"
+        "enqueue($self, content, *", item_options!(), ", connection=None, wait=0.0, spawn=None)\n--\n\n",
+        words!(Queue.enqueue)
     )]
     #[pyo3(signature = (content, *, connection = None, wait = None, spawn = None, **options), text_signature = None)]
     fn enqueue(
@@ -43,6 +44,7 @@ impl Queue {
         Ok(id)
     }
 
+    #[doc = words!(Queue.enqueue_many)]
     #[pyo3(signature = (items, *, connection = None, wait = None, spawn = None),
            text_signature = "($self, items, *, connection=None, wait=0.0, spawn=None)")]
     fn enqueue_many(

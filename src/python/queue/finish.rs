@@ -1,6 +1,6 @@
 //! The verbs with which a worker ends, releases or extends its claim.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::{Arg, Queue, within_limit};
@@ -12,14 +12,28 @@ use crate::queue::ClaimedItem;
 
 #[pymethods]
 impl Queue {
+    #[doc = words!(Queue.mark_done)]
     #[pyo3(signature = (item, result = None))]
-    fn mark_done(&self, py: Python<'_>, item: &Bound<'_, PyAny>, result: Arg) -> PyResult<bool> {
+    fn mark_done(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>, result: Arg) -> PyResult<bool> {
+        let (py, queue) = (slf.py(), slf.get());
         let held = claimed(item)?;
-        let read = |limit| result.map(|result| json("the result", result, limit)).transpose();
-        let result = within_limit(py, &[&self.core], read)?;
-        Ok(py.native(|| self.core.mark_done(held, result))?)
+        let read =
+            |result: &Bound<'_, PyAny>| within_limit(py, &[&queue.core], |limit| json("the result", result, limit));
+        let stored = match result.map(read).transpose() {
+            // A value that is not JSON by itself may be one that typed content knows.
+            Err(error) if is_refused(py, &error) && slf.hasattr("_storable")? => {
+                let converted = slf.call_method1("_storable", (result,))?;
+                if result.is_some_and(|result| result.is(&converted)) {
+                    return Err(error);
+                }
+                Some(read(&converted)?)
+            }
+            stored => stored?,
+        };
+        Ok(py.native(|| queue.core.mark_done(held, stored))?)
     }
 
+    #[doc = words!(Queue.mark_done_many)]
     #[pyo3(signature = (items))]
     fn mark_done_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<usize> {
         let items = items.try_iter()?.collect::<PyResult<Vec<_>>>()?;
@@ -27,6 +41,7 @@ impl Queue {
         Ok(py.native(|| self.core.mark_done_many(&held))?)
     }
 
+    #[doc = words!(Queue.mark_failed)]
     #[pyo3(signature = (item, error, retry_in = None, give_up = false))]
     fn mark_failed(
         &self,
@@ -42,6 +57,7 @@ impl Queue {
         Ok(py.native(|| self.core.finish(held, ending))?.took_effect())
     }
 
+    #[doc = words!(Queue.release)]
     #[pyo3(signature = (item, delay = None), text_signature = "($self, item, delay=0.0)")]
     fn release(&self, py: Python<'_>, item: &Bound<'_, PyAny>, delay: Arg) -> PyResult<bool> {
         let held = claimed(item)?;
@@ -49,6 +65,7 @@ impl Queue {
         Ok(py.native(|| self.core.release(held, delay))?)
     }
 
+    #[doc = words!(Queue._release_many)]
     #[pyo3(signature = (items, /))]
     fn _release_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<usize> {
         let items = items.try_iter()?.collect::<PyResult<Vec<_>>>()?;
@@ -56,6 +73,7 @@ impl Queue {
         Ok(py.native(|| self.core.release_many(&held))?)
     }
 
+    #[doc = words!(Queue.extend)]
     #[pyo3(signature = (item, seconds))]
     fn extend(&self, py: Python<'_>, item: &Bound<'_, PyAny>, seconds: &Bound<'_, PyAny>) -> PyResult<bool> {
         let held = claimed(item)?;
@@ -67,4 +85,9 @@ impl Queue {
         }
         Ok(py.native(|| self.core.extend(held, lease_ms))?)
     }
+}
+
+/// Whether a value is no JSON, rather than too large.
+fn is_refused(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py)
 }

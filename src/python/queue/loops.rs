@@ -42,7 +42,7 @@ impl LoopOptions<'_> {
 
 #[pymethods]
 impl Queue {
-    #[doc = concat!("_begin_loop($self, others, *", loop_options!(), ")\n--\n\n")]
+    #[doc = concat!("_begin_loop($self, others, *", loop_options!(), ")\n--\n\n", words!(Queue._begin_loop))]
     #[pyo3(signature = (others, **options), text_signature = None)]
     fn _begin_loop(
         &self,

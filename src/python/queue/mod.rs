@@ -34,7 +34,8 @@ use crate::queue;
 type Arg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 #[doc = concat!(
-    "Queue(path, name='ingest', *, durability='full', busy_timeout=30.0, worker=None", setting_options!(), ")\n--\n\n"
+    "Queue(path, name='ingest', *, durability='full', busy_timeout=30.0, worker=None", setting_options!(), ")\n--\n\n",
+    words!(Queue.__new__)
 )]
 #[pyclass(frozen, subclass, module = "membox_queue._native")]
 pub struct Queue {
@@ -50,6 +51,7 @@ impl Queue {
         Ok(PyGenericAlias::new(cls.py(), cls.as_any(), kind)?.into_any())
     }
 
+    #[doc = words!(Queue._take_shape)]
     #[pyo3(signature = (shape, /))]
     fn _take_shape(&self, py: Python<'_>, shape: Py<PyAny>) -> PyResult<()> {
         self.shape.set(py, shape).map_err(|_| PyValueError::new_err("the queue has a type already"))
@@ -60,16 +62,19 @@ impl Queue {
         self.shape.get(py).map(|shape| shape.clone_ref(py))
     }
 
+    #[doc = words!(Queue.path)]
     #[getter]
     fn path(&self) -> Option<PathBuf> {
         self.core.path()
     }
 
+    #[doc = words!(Queue.name)]
     #[getter]
     fn name(&self) -> &str {
         self.core.name()
     }
 
+    #[doc = words!(Queue.closed)]
     #[getter]
     fn closed(&self) -> bool {
         self.core.is_closed()

@@ -54,6 +54,7 @@ impl Queue {
         Ok(Self { core: py.native(|| queue::Queue::open(&path, options))?, shape: PyOnceLock::new() })
     }
 
+    #[doc = words!(Queue.close)]
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.native(|| self.core.close())?)
     }

@@ -20,6 +20,7 @@ use crate::store::Kept;
 
 #[pymethods]
 impl Queue {
+    #[doc = words!(Queue.get)]
     #[pyo3(signature = (id = None, *, key = None))]
     fn get(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<Option<Item>> {
         let item = target::one("get", id, key)?;
@@ -27,6 +28,7 @@ impl Queue {
         found.map(|item| self.shown(py, item)).transpose()
     }
 
+    #[doc = words!(Queue.items)]
     #[pyo3(signature = (status = None, *, project = None, group = None, limit = None, after = None, newest_first = false),
            text_signature = "($self, status=None, *, project=None, group=None, limit=50, after=None, newest_first=False)")]
     #[allow(clippy::too_many_arguments)]
@@ -52,33 +54,39 @@ impl Queue {
         py.native(|| self.core.items(&filter))?.into_iter().map(|item| self.shown(py, item)).collect()
     }
 
+    #[doc = words!(Queue.failures)]
     #[pyo3(signature = (limit = None), text_signature = "($self, limit=5)")]
     fn failures(&self, py: Python<'_>, limit: Arg) -> PyResult<Vec<Item>> {
         let limit = limit.map_or(Ok(5), |limit| positive("limit", limit))? as usize;
         py.native(|| self.core.failures(limit))?.into_iter().map(|item| self.shown(py, item)).collect()
     }
 
+    #[doc = words!(Queue.running)]
     #[pyo3(signature = (limit = None), text_signature = "($self, limit=50)")]
     fn running(&self, py: Python<'_>, limit: Arg) -> PyResult<Vec<Item>> {
         let limit = limit.map_or(Ok(50), |limit| positive("limit", limit))? as usize;
         Ok(py.native(|| self.core.running(limit))?.into_iter().map(Item::read).collect())
     }
 
+    #[doc = words!(Queue.history)]
     #[pyo3(signature = (id = None, *, key = None))]
     fn history(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<Vec<Attempt>> {
         let item = target::one("history", id, key)?;
         Ok(py.native(|| self.core.history(&item))?.into_iter().map(Attempt).collect())
     }
 
+    #[doc = words!(Queue.counts)]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = py.native(|| self.core.counts())?;
         counts_dict(py, counts)
     }
 
+    #[doc = words!(Queue.pending)]
     fn pending(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(py.native(|| self.core.pending())?)
     }
 
+    #[doc = words!(Queue.group_counts)]
     fn group_counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for counts in py.native(|| self.core.group_counts())? {
@@ -90,6 +98,7 @@ impl Queue {
         Ok(dict)
     }
 
+    #[doc = words!(Queue.queues)]
     fn queues<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let queues = py.native(|| self.core.queues())?;
         let dict = PyDict::new(py);
@@ -99,11 +108,13 @@ impl Queue {
         Ok(dict)
     }
 
+    #[doc = words!(Queue.paused)]
     #[getter]
     fn paused(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(py.native(|| self.core.is_paused())?)
     }
 
+    #[doc = words!(Queue.stats)]
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = py.native(|| self.core.stats())?;
         let dict = PyDict::new(py);
@@ -120,16 +131,19 @@ impl Queue {
         Ok(dict)
     }
 
+    #[doc = words!(Queue.workers)]
     fn workers(&self, py: Python<'_>) -> PyResult<Vec<Py<WorkerInfo>>> {
         let found = py.native(|| self.core.workers())?;
         shown_workers(py, found)
     }
 
+    #[doc = words!(Queue._next_due)]
     #[pyo3(signature = (*, ticks))]
     fn _next_due<'py>(&self, py: Python<'py>, ticks: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
         datetime(py, py.native(|| self.core.next_due(ticks))?)
     }
 
+    #[doc = words!(Queue.check)]
     #[pyo3(signature = (*, thorough = true))]
     fn check<'py>(&self, py: Python<'py>, thorough: bool) -> PyResult<Bound<'py, PyDict>> {
         let health = py.native(|| self.core.check(thorough))?;
@@ -155,6 +169,7 @@ impl Queue {
         Ok(dict)
     }
 
+    #[doc = words!(Queue.backup)]
     fn backup(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         Ok(py.native(|| self.core.backup(&path))?)
     }

@@ -14,6 +14,7 @@ use crate::queue::Targets;
 
 #[pymethods]
 impl Queue {
+    #[doc = words!(Queue.retry)]
     #[pyo3(signature = (id = None, *, key = None, status = None, delay = None),
            text_signature = "($self, id=None, *, key=None, status=None, delay=0.0)")]
     fn retry<'py>(&self, py: Python<'py>, id: Arg, key: Arg, status: Arg, delay: Arg) -> PyResult<Bound<'py, PyAny>> {
@@ -24,6 +25,7 @@ impl Queue {
         }
     }
 
+    #[doc = words!(Queue.retry_failed)]
     #[pyo3(signature = (max_retries = None, *, delay = None),
            text_signature = "($self, max_retries=None, *, delay=0.0)")]
     fn retry_failed(&self, py: Python<'_>, max_retries: Arg, delay: Arg) -> PyResult<usize> {
@@ -32,12 +34,14 @@ impl Queue {
         Ok(py.native(|| self.core.retry_failed(max_retries, delay))?)
     }
 
+    #[doc = words!(Queue.retry_all)]
     #[pyo3(signature = (*, delay = None), text_signature = "($self, *, delay=0.0)")]
     fn retry_all(&self, py: Python<'_>, delay: Arg) -> PyResult<usize> {
         let delay = delay_ms(delay)?;
         Ok(py.native(|| self.core.retry_many(&Targets::Status(Status::Failed), delay))?)
     }
 
+    #[doc = words!(Queue.replay)]
     #[pyo3(signature = (id = None, *, key = None, status = None, delay = None),
            text_signature = "($self, id=None, *, key=None, status=None, delay=0.0)")]
     fn replay<'py>(&self, py: Python<'py>, id: Arg, key: Arg, status: Arg, delay: Arg) -> PyResult<Bound<'py, PyAny>> {
@@ -48,12 +52,14 @@ impl Queue {
         }
     }
 
+    #[doc = words!(Queue.run_now)]
     #[pyo3(signature = (id = None, *, key = None))]
     fn run_now(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<bool> {
         let item = target::one("run_now", id, key)?;
         Ok(py.native(|| self.core.run_now(&item))?)
     }
 
+    #[doc = words!(Queue.run_later)]
     #[pyo3(signature = (id = None, delay = None, *, key = None, run_at = None))]
     fn run_later(&self, py: Python<'_>, id: Arg, delay: Arg, key: Arg, run_at: Arg) -> PyResult<bool> {
         if delay.is_none() && run_at.is_none() {
@@ -63,22 +69,26 @@ impl Queue {
         Ok(py.native(|| self.core.run_later(&item, when))?)
     }
 
+    #[doc = words!(Queue.cancel)]
     #[pyo3(signature = (id = None, *, key = None))]
     fn cancel(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<bool> {
         let item = target::one("cancel", id, key)?;
         Ok(py.native(|| self.core.cancel(&item))?)
     }
 
+    #[doc = words!(Queue.delete)]
     #[pyo3(signature = (id = None, *, key = None))]
     fn delete(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<bool> {
         let item = target::one("delete", id, key)?;
         Ok(py.native(|| self.core.delete(&item))?)
     }
 
+    #[doc = words!(Queue.pause)]
     fn pause(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(py.native(|| self.core.pause())?)
     }
 
+    #[doc = words!(Queue.resume)]
     fn resume(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(py.native(|| self.core.resume())?)
     }

@@ -10,6 +10,7 @@ use crate::store::Kept;
 
 #[pymethods]
 impl Queue {
+    #[doc = words!(Queue.purge)]
     #[pyo3(signature = (status = "failed"))]
     fn purge(&self, py: Python<'_>, status: &str) -> PyResult<usize> {
         let status = parse_status(status)?;
@@ -18,6 +19,7 @@ impl Queue {
         Ok(removed)
     }
 
+    #[doc = words!(Queue.prune)]
     #[pyo3(signature = (older_than, *, status = "done"))]
     fn prune(&self, py: Python<'_>, older_than: &Bound<'_, PyAny>, status: &str) -> PyResult<usize> {
         let (status, age_ms) = (parse_status(status)?, duration_ms("older_than", older_than)?);
@@ -26,10 +28,12 @@ impl Queue {
         Ok(removed)
     }
 
+    #[doc = words!(Queue.tend)]
     fn tend(&self, py: Python<'_>) -> PyResult<()> {
         log_kept(py, py.native(|| self.core.tend(|| false))?)
     }
 
+    #[doc = words!(Queue.compact)]
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.native(|| self.core.compact())?)
     }

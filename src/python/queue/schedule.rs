@@ -17,7 +17,7 @@ use crate::rules::tick::Timing;
 impl Queue {
     #[doc = concat!(
         "schedule($self, name, content, *, cron=None, every=None, tz='UTC'", repeated_item_options!(),
-        ", connection=None)\n--\n\n"
+        ", connection=None)\n--\n\n", words!(Queue.schedule)
     )]
     #[pyo3(signature = (name, content, *, cron = None, every = None, tz = None, connection = None, **options),
            text_signature = None)]
@@ -52,10 +52,12 @@ impl Queue {
         }
     }
 
+    #[doc = words!(Queue.schedules)]
     fn schedules(&self, py: Python<'_>) -> PyResult<Vec<Schedule>> {
         Ok(py.native(|| self.core.schedules())?.into_iter().map(Schedule).collect())
     }
 
+    #[doc = words!(Queue.unschedule)]
     #[pyo3(signature = (name))]
     fn unschedule(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         Ok(py.native(|| self.core.unschedule(name))?)

@@ -14,7 +14,8 @@ use crate::rules::settings::{NAMES, Settings};
 
 #[pymethods]
 impl Queue {
-    #[pyo3(signature = (**settings))]
+    #[doc = concat!("configure($self, *", setting_options!(), ")\n--\n\n", words!(Queue.configure))]
+    #[pyo3(signature = (**settings), text_signature = None)]
     fn configure(&self, py: Python<'_>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let mut set = Settings::default();
         let mut forgotten = Vec::new();
@@ -30,6 +31,7 @@ impl Queue {
         Ok(py.native(|| self.core.configure(&set, &forgotten))?)
     }
 
+    #[doc = words!(Queue.options)]
     #[getter]
     fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let settings = py.native(|| self.core.latest_settings());
@@ -46,6 +48,7 @@ impl Queue {
         Ok(dict)
     }
 
+    #[doc = words!(Queue._given)]
     #[getter]
     fn _given<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = self.own_options(py)?;

@@ -17,6 +17,7 @@ use crate::queue::Awaited;
 
 #[pymethods]
 impl Queue {
+    #[doc = words!(Queue.wait)]
     #[pyo3(signature = (id = None, timeout = None, *, key = None))]
     fn wait(&self, py: Python<'_>, id: Arg, timeout: Arg, key: Arg) -> PyResult<Option<Item>> {
         let item = target::one("wait", id, key)?;
@@ -32,17 +33,20 @@ impl Queue {
         }
     }
 
+    #[doc = words!(Queue._removes_done)]
     #[getter]
     fn _removes_done(&self) -> bool {
         self.core.settings().settings.removes_done()
     }
 
+    #[doc = words!(Queue._seen_before_wait)]
     #[pyo3(signature = (id, /))]
     fn _seen_before_wait(&self, py: Python<'_>, id: i64) -> PyResult<Option<Item>> {
         let seen = py.native(|| self.core.seen_before_wait(id))?;
         seen.map(|item| self.shown(py, item.removed_as_done())).transpose()
     }
 
+    #[doc = words!(Queue._ended)]
     #[pyo3(signature = (id, /))]
     fn _ended(&self, py: Python<'_>, id: i64) -> PyResult<Option<(bool, Option<Item>)>> {
         interpreter_exit::check(py)?;
@@ -50,10 +54,12 @@ impl Queue {
         end.map(|end| Ok((true, self.ended(py, end, None)?))).transpose()
     }
 
+    #[doc = words!(Queue._watcher)]
     fn _watcher(&self, py: Python<'_>) -> PyResult<Watcher> {
         Ok(Watcher(Arc::new(py.native(|| self.core.watcher())?)))
     }
 
+    #[doc = words!(Queue._database)]
     #[getter]
     fn _database(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(py.native(|| self.core.database_number())?)
@@ -65,6 +71,7 @@ impl Queue {
         Ok(as_seconds(patience(what, value)?))
     }
 
+    #[doc = words!(Queue._find)]
     #[pyo3(signature = (id, key, /))]
     fn _find(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<i64> {
         let item = target::one("wait", id, key)?;

@@ -8,9 +8,10 @@
 mod registration;
 mod step;
 mod watch;
+mod withdrawn;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar};
+use std::sync::{Arc, Condvar, OnceLock};
 use std::time::Duration;
 
 use self::registration::Registration;
@@ -54,6 +55,8 @@ pub struct WorkerLoop {
     changed: Condvar,
     /// Used by the slot that watches the file.
     watch: Mutex<Option<Waiting>>,
+    last_look: Mutex<withdrawn::LastLook>,
+    line: OnceLock<Arc<str>>,
     /// Tells running handlers that the loop is stopping, without waiting for a transaction.
     stopping: Arc<AtomicBool>,
     registration: Option<Registration>,
@@ -125,6 +128,8 @@ impl WorkerLoop {
             state,
             changed: Condvar::new(),
             watch: Mutex::default(),
+            last_look: Mutex::default(),
+            line: OnceLock::new(),
             stopping: Arc::default(),
             registration: None,
             generation: process::generation(),
@@ -272,6 +277,7 @@ impl WorkerLoop {
         }
         self.unregister();
         self.watch.lock().take();
+        *self.last_look.lock() = withdrawn::LastLook::default();
         failure.map_or(Ok(released), Err)
     }
 }

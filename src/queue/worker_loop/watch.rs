@@ -1,12 +1,17 @@
 //! Idle slots: one watches the file, the others sleep until it wakes them.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::{State, WorkerLoop};
+use super::super::wait::SLICE;
+use super::{Next, State, Step, WorkerLoop};
 use crate::error::Result;
+use crate::model::Pick;
+use crate::rules::outcome::Ending;
 use crate::store::Kept;
 use crate::sync::wait;
+use crate::wake::Awaiting;
 
 impl WorkerLoop {
     /// Whether no slot will claim any more, so that there is nothing to wait for.
@@ -53,7 +58,7 @@ impl WorkerLoop {
         let mut watch = self.watch.lock();
         let waiting = match &mut *watch {
             Some(waiting) => waiting,
-            None => watch.insert(self.first().wait_for_work()?),
+            None => watch.insert(self.first().begin_waiting(Awaiting::Work(self.line().clone()))?),
         };
         let started = Instant::now();
         loop {
@@ -61,9 +66,13 @@ impl WorkerLoop {
                 let mut by_itself = None;
                 for queue in &self.queues {
                     let work_forecast = queue.work_forecast()?;
-                    if work_forecast.is_worth_claiming() && waiting.believe(self.plan.slots) {
-                        waiting.note_found();
-                        return Ok(true);
+                    if work_forecast.is_worth_claiming() {
+                        if waiting.believe(self.plan.slots) {
+                            waiting.note_found();
+                            return Ok(true);
+                        }
+                        // This loop could not claim it; another may.
+                        waiting.pass_on();
                     }
                     by_itself = [by_itself, work_forecast.by_itself].into_iter().flatten().min();
                 }
@@ -73,15 +82,34 @@ impl WorkerLoop {
             if left.is_zero() {
                 return Ok(false);
             }
+            let slept = Instant::now();
             let is_worth_looking = waiting.sleep(left)?;
             if self.is_done(&self.state.lock()) {
+                waiting.pass_on();
                 return Ok(true);
             }
-            // A signal came, or the time is over.
-            if !is_worth_looking {
+            // A signal came; a sleep that lasted its time goes on.
+            if !is_worth_looking && slept.elapsed() < left.min(SLICE) {
                 return Ok(false);
             }
         }
+    }
+
+    /// Takes a step. If it claimed, another loop or claim of this process that waits for the same gets its turn.
+    pub fn advance(&self, slot: usize, endings: Vec<Ending>) -> Result<Step> {
+        let step = self.step(slot, endings)?;
+        if matches!(step.next, Next::Work(..)) {
+            self.first().wake_next(self.line(), &self.queues);
+        }
+        Ok(step)
+    }
+
+    /// Names what the loop waits for; see `Queue::line`.
+    fn line(&self) -> &Arc<str> {
+        self.line.get_or_init(|| {
+            let pick = if self.plan.whole_groups { Pick::GroupOrOne } else { Pick::Queue };
+            self.queues.iter().map(|queue| queue.line(&pick)).collect::<Vec<_>>().join("\n").into()
+        })
     }
 
     /// Runs the periodic cleanup of all queues while another slot watches. Returns one of the items that only a foreign
