@@ -140,9 +140,10 @@ def test_rows_without_a_time_that_are_kept_hold_up_nothing(path, clock, refer, h
 
 
 def test_the_log_tells_once_a_tend(path, clock, refer, caplog):
-    with Queue(path, keep_last=0) as queue:
+    with Queue(path) as queue:
         finish(queue, 200)
         refer(NOTES.format(""), "INSERT INTO notes SELECT 'x', id FROM ingest_queue WHERE id % 2 = 0")
+        queue.configure(keep_last=0)
         for removal in (queue.tend, lambda: queue.purge("done"), lambda: queue.prune(0)):
             caplog.clear()
             clock.advance(1)
@@ -154,6 +155,14 @@ def test_the_log_tells_once_a_tend(path, clock, refer, caplog):
         caplog.clear()
         queue.tend()
         assert caplog.records == []
+
+
+def test_an_item_that_a_row_refers_to_is_kept_when_it_ends(path, refer):
+    with Queue(path, keep_for=0) as queue:
+        queue.enqueue_many(["kept", "removed"])
+        refer(NOTES.format(""), "INSERT INTO notes VALUES ('a', 1)")
+        assert queue.mark_done_many(queue.claim_many(2)) == 2
+        assert [item.content for item in queue.items()] == ["kept"]
 
 
 def test_new_content_for_an_item_that_a_row_refers_to_changes_no_row(queue, refer):
