@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, assert_type
 
-from membox_queue import BY_CONTENT, DrainReport, Item, NewItem, Queue, Rate, Retry, Schedule, Worker
+from membox_queue import BY_CONTENT, DrainReport, Item, NewItem, Queue, Rate, Retry, Schedule, Worker, remove
+from membox_queue.alembic import include_name
 
 queue = Queue("memory.db", "emails", lease=30, retry=Retry(max=5), rate=Rate(5), durability="normal")
 assert_type(queue, Queue[Any])
@@ -64,6 +65,10 @@ assert_type(queue.replay(status="done"), int)
 assert_type(queue.cancel(key="k"), bool)
 queue.configure(rate=Rate(5), keep_for=timedelta(days=7), lease=None)
 Worker("memory.db", {"emails": handler, "others": print}, concurrency=4, linger=4, options={"emails": {"lease": 5}})
+
+assert_type(queue.coverage_note(noun="order"), str | None)
+assert_type(remove("memory.db", dry_run=True)["objects"], list[str])
+assert_type(include_name("orders", "table", {"schema_name": None}), bool)
 
 with Queue("memory.db") as opened:
     assert_type(opened, Queue[Any])
