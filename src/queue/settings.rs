@@ -43,7 +43,8 @@ impl Queue {
             // Another process may have stored its own meanwhile.
             let before = parse(&tx.settings(self.name())?)?;
             given.check_against(&before, &place)?;
-            self.store_settings(tx, &before, &given.or(&before))
+            let settings = given.or(&before);
+            if settings == before { Ok(()) } else { self.store_settings(tx, &before, &settings) }
         })?;
         self.reread_settings().map(drop)
     }
