@@ -149,6 +149,6 @@ def test_a_worker_whose_output_is_closed_works_all_the_same(python, folder, queu
 
 
 def test_output_that_is_not_read_is_no_traceback(python, folder, queue):
-    command = f"{python} -m membox_queue process bare_handlers:strict | true"
+    command = f"{python} -m membox_queue process bare_handlers:strict --log-level warning | true"
     ended = subprocess.run(["bash", "-c", command], cwd=folder, env=environment(), capture_output=True, text=True)
     assert ended.stderr == ""

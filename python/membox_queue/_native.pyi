@@ -37,6 +37,7 @@ __all__ = [
     "Statement",
     "Token",
     "Watcher",
+    "WorkerInfo",
     "WorkerLoop",
     "__version__",
     "arm_fault",

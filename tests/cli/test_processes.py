@@ -92,6 +92,31 @@ def test_a_signal_stops_all_children_and_they_end_well(queue, start_command, unt
     assert queue.workers() == []
 
 
+def test_a_signal_to_the_parent_and_its_children_is_one_request(queue, start_command, until, folder):
+    queue.enqueue(3)
+    process = start_command("process", "several_app:together", "--processes", 2, "--watch")
+    until(lambda: len(loops(queue)) == 2 and queue.counts()["processing"] == 1)
+    for pid in (process.pid, *loops(queue)):
+        os.kill(pid, signal.SIGTERM)
+    until(lambda: [worker.stopping for worker in queue.workers()] in ([True], [True, True]))
+    for number in range(3):
+        (folder / f"arrived-{number}").touch()
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "1 done · 0 failed · 0 postponed · 0 retried\n"), said
+
+
+def test_a_second_signal_ends_the_children_at_once(queue, start_command, until):
+    queue.enqueue(100)
+    process = start_command("process", "several_app:together", "--processes", 1, "--watch")
+    until(lambda: queue.counts()["processing"] == 1)
+    process.send_signal(signal.SIGTERM)
+    until(lambda: [worker.stopping for worker in queue.workers()] == [True])
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert (queue.get(1).status, queue.get(1).retries) == ("pending", 0)
+
+
 def test_a_child_that_dies_under_watch_is_replaced(queue, start_command, until):
     process = start_command("process", "several_app:where", "--processes", 2, "--watch")
     until(lambda: len(before := loops(queue)) == 2 and before)

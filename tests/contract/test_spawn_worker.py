@@ -218,7 +218,7 @@ def test_what_it_says_goes_to_a_log_that_only_its_owner_can_read(queue, log, gon
         queue.spawn_worker("spawned_handlers:where")
     finally:
         os.umask(old)
-    until(lambda: "1 done" in log.read_text())
+    until(lambda: "1 done ·" in log.read_text())
     assert "to the log hello" in log.read_text()
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     gone()
@@ -228,14 +228,15 @@ def test_a_log_goes_on_and_a_large_one_is_set_aside(queue, log, gone, until):
     log.write_text("older\n")
     queue.enqueue("one")
     queue.spawn_worker("spawned_handlers:where")
-    until(lambda: "1 done" in log.read_text())
+    until(lambda: "1 done ·" in log.read_text())
     assert log.read_text().startswith("older\n")
     gone()
     log.write_text("x" * (LOG_BYTES + 1))
     queue.enqueue("two")
     queue.spawn_worker("spawned_handlers:where")
-    until(lambda: log.exists() and "1 done" in log.read_text())
-    assert log.read_text().startswith("to the log two")
+    until(lambda: log.exists() and "1 done ·" in log.read_text())
+    assert "to the log two\n" in log.read_text()
+    assert "x" * 80 not in log.read_text()
     aside = log.with_name(log.name + ".1")
     assert aside.stat().st_size == LOG_BYTES + 1
     gone()

@@ -1,6 +1,8 @@
-"""Several worker processes: a parent that starts them, passes signals on, replaces the dead, and sums their reports.
+"""Several worker processes: a parent that starts and stops them, replaces the dead, and sums their reports.
 
-A child has the parent's end of a pipe as its standard input: when the parent is gone, the child stops by itself.
+The standard input of a child is a pipe from the parent: when the parent closes it, or is gone, the child stops.
+Passing a signal on would not do: systemd sends SIGTERM to all processes of a service, and a second one ends a loop at
+once.
 """
 
 import contextlib
@@ -22,6 +24,7 @@ from typing import Any
 
 from membox_queue.cli.reloading import AGAIN
 from membox_queue.cli.usage import FAILED_ITEMS, INTERRUPTED
+from membox_queue.loops.loop import is_any_stopped
 from membox_queue.loops.report import DrainReport
 
 logger = logging.getLogger("membox_queue")
@@ -31,6 +34,8 @@ ORDERLY = frozenset((0, FAILED_ITEMS, INTERRUPTED))
 FIRST_PAUSE = 1.0
 """Seconds before a child that died is replaced; twice as long each time."""
 LONGEST_PAUSE = 30.0
+SIGNAL_DELAY = 0.2
+"""Seconds in which a signal to all processes reaches a child after its parent."""
 STEADY = 60.0
 """A child that lived this long is replaced after the first pause again."""
 
@@ -98,7 +103,7 @@ class Parent:
         self.children.append(child)
         threading.Thread(target=self.wait_for, args=(child,), daemon=True).start()
         if self.is_stopping:
-            process.terminate()
+            ask_to_stop(child)
 
     def wait_for(self, child: Child) -> None:
         """In a thread: wait for the end of a child."""
@@ -108,8 +113,7 @@ class Parent:
     def note_end(self, child: Child) -> None:
         """Count what a child did; replace it if it should go on."""
         self.children.remove(child)
-        if child.process.stdin is not None:
-            child.process.stdin.close()
+        ask_to_stop(child)
         if (report := read_report(child.report)) is not None:
             self.reports.append(report)
         code, pid = child.process.returncode, child.process.pid
@@ -164,13 +168,21 @@ class Parent:
         """The first signal stops the children, the second ends them at once."""
         self.signals += 1
         self.stop()
+        if self.signals > 1:
+            for child in tuple(self.children):
+                child.process.terminate()
 
     def stop(self) -> None:
         """Ask all children to stop, and start no more."""
         self.is_stopping = True
         for child in tuple(self.children):
-            with contextlib.suppress(OSError):
-                child.process.terminate()
+            ask_to_stop(child)
+
+
+def ask_to_stop(child: Child) -> None:
+    """Close the pipe to a child."""
+    if child.process.stdin is not None:
+        child.process.stdin.close()
 
 
 def run(command: list[str], count: int, retry_failed: bool, watch: bool) -> tuple[DrainReport, int]:
@@ -222,8 +234,10 @@ def as_child(path: Path, work: Callable[[], DrainReport | int]) -> int:
 
 
 def stop_with_parent() -> None:
-    """In a thread: stop this process when the parent is gone."""
+    """In a thread: stop this process when the parent asks for it or is gone, unless a signal has done so."""
     # Not sys.stdin, whose lock an exiting interpreter would wait for.
     while os.read(0, 1024):
         pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(SIGNAL_DELAY)
+    if not is_any_stopped():
+        os.kill(os.getpid(), signal.SIGTERM)

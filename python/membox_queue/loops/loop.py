@@ -7,6 +7,7 @@ import inspect
 import logging
 import threading
 import time
+import weakref
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,10 @@ SLICE = 0.5
 """A wait in native code comes back to Python at least this often; a signal ends it at once."""
 LONG_SLICE = 10.0
 """The same in threads that signals do not reach."""
+
+
+running: weakref.WeakSet[Loop] = weakref.WeakSet()
+"""The loops of this process that have begun."""
 
 
 class HandlesItems:
@@ -102,6 +107,7 @@ class Loop:
         )
         if self._native is None:
             return False
+        running.add(self)
         self.began = time.monotonic()
         log_started(self.queues, self.handler_names, plan)
         if plan.retry_failed:
@@ -212,6 +218,11 @@ def is_claim_over(items: Sequence[_native.Item]) -> bool:
         return next((item.cancelled or item.lost for item in items if not item._settled), False)
     except QueueError:
         return False
+
+
+def is_any_stopped() -> bool:
+    """Return whether a loop of this process was asked to stop."""
+    return any(loop.native.stopped for loop in tuple(running))
 
 
 def lost_claims(items: Sequence[_native.Item], ends: Sequence[str]) -> list[tuple[_native.Item, StaleClaimError]]:
