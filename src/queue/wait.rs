@@ -103,13 +103,16 @@ impl Queue {
         format!("{} {pick:?}", self.name())
     }
 
-    /// After a claim: wakes the next thread that waits for the same, if there is something left for it.
-    pub(super) fn wake_next(&self, line: &str, queues: &[Arc<Queue>]) {
+    /// After a claim: wakes the next thread that waits for the same, if there is one, or `is_any_idle` says so, and if
+    /// the claim left something.
+    pub(super) fn wake_next(&self, line: &str, queues: &[Arc<Queue>], is_any_idle: bool) {
         let Some(session) = &*self.session.load() else { return };
         let bell = session.store.bell();
         let is_left = |queue: &Queue| queue.work_forecast().map_or(true, |forecast| forecast.concerns_the_next());
-        if bell.has_next(line) && (queues.iter().any(|queue| is_left(queue)) || (queues.is_empty() && is_left(self))) {
-            bell.wake_next(line);
+        if (is_any_idle || bell.has_next(line))
+            && (queues.iter().any(|queue| is_left(queue)) || (queues.is_empty() && is_left(self)))
+        {
+            bell.ring_line(line);
         }
     }
 
@@ -141,7 +144,7 @@ impl Queue {
                 if claimed.as_ref().is_none_or(|items| !items.is_empty()) {
                     waiting.note_found();
                     if let Awaiting::Work(line) = &waiting.awaiting {
-                        self.wake_next(line, &[]);
+                        self.wake_next(line, &[], false);
                     }
                     waiting.waiter.note_looked();
                     return Ok(claimed.unwrap_or_default());

@@ -107,9 +107,11 @@ impl Bell {
         self.state.lock().next(line).is_some()
     }
 
-    /// Wakes the next thread of a line, because the one before it found something and there is more.
-    pub fn wake_next(&self, line: &str) {
-        self.state.lock().wake_next(line);
+    /// Wakes a thread of a line, because another one found something and there is more.
+    pub fn ring_line(&self, line: &str) {
+        let mut state = self.state.lock();
+        state.count += 1;
+        state.wake_next(line);
     }
 
     /// Wakes only the threads that wait for the end of this item.

@@ -91,18 +91,30 @@ fn whoever_alone_knew_of_a_time_lets_the_next_find_out() {
 }
 
 #[test]
-fn each_that_finds_something_wakes_the_next_until_all_have_looked() {
-    let mut threads = Threads::of(&["a", "a", "a", "b"]);
+fn each_that_finds_something_lets_another_look() {
+    let mut threads = Threads::of(&["a", "a", "b"]);
     let store = threads.store.clone();
     store.bell().ring_for_work();
+    assert_eq!(threads.woken(), [0, 2]);
+    threads.look(0);
+    assert!(store.bell().has_next("a"));
+    store.bell().ring_line("a");
+    threads.waiters.remove(0).note_looked();
+    assert_eq!(threads.woken(), [0, 1]);
+    threads.look(0);
+    assert!(!store.bell().has_next("a"));
+}
+
+#[test]
+fn a_turn_that_is_passed_on_ends_when_all_have_looked() {
+    let mut threads = Threads::of(&["a", "a", "a"]);
+    threads.store.bell().ring_for_work();
     for place in [0, 1, 2] {
-        assert_eq!(threads.woken(), [place, 3]);
+        assert_eq!(threads.woken(), [place]);
         threads.look(place);
-        threads.waiters[place].note_looked();
-        assert_eq!(store.bell().has_next("a"), place < 2);
-        store.bell().wake_next("a");
+        threads.waiters[place].pass_on();
     }
-    assert_eq!(threads.woken(), [3]);
+    assert_eq!(threads.woken(), [0; 0]);
 }
 
 #[test]

@@ -69,6 +69,8 @@ impl WorkerLoop {
                     if work_forecast.is_worth_claiming() {
                         if waiting.believe(self.plan.slots) {
                             waiting.note_found();
+                            // The slot that watches next need not look: `advance` lets it, if the claim leaves something.
+                            waiting.is_worth_looking = false;
                             return Ok(true);
                         }
                         // This loop could not claim it; another may.
@@ -95,11 +97,12 @@ impl WorkerLoop {
         }
     }
 
-    /// Takes a step. If it claimed, another loop or claim of this process that waits for the same gets its turn.
+    /// Takes a step. If it claimed, and something is left, another slot, loop or claim of this process gets its turn.
     pub fn advance(&self, slot: usize, endings: Vec<Ending>) -> Result<Step> {
         let step = self.step(slot, endings)?;
         if matches!(step.next, Next::Work(..)) {
-            self.first().wake_next(self.line(), &self.queues);
+            let is_any_idle = self.state.lock().slots.iter().any(|slot| slot.idle);
+            self.first().wake_next(self.line(), &self.queues, is_any_idle);
         }
         Ok(step)
     }
