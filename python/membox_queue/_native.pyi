@@ -404,7 +404,7 @@ class NewItem(Generic[_T_co]):
         group: str | None = None,
         key: str | ByContent | None = None,
         key_ttl: _Seconds | None = None,
-        on_duplicate: Literal["return", "raise", "replace"] = "return",
+        on_duplicate: Literal["return", "raise", "replace", "skip"] = "return",
     ) -> Self: ...
     def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
     @property
@@ -630,6 +630,7 @@ class Queue(Generic[_T]):
     @property
     def closed(self) -> bool:
         """Whether `close` was called."""
+    @overload
     def enqueue(
         self,
         content: _T,
@@ -649,7 +650,28 @@ class Queue(Generic[_T]):
         connection: Any = None,
         wait: _Seconds = 0.0,
         spawn: str | None = None,
-    ) -> int:
+    ) -> int: ...
+    @overload
+    def enqueue(
+        self,
+        content: _T,
+        *,
+        project: str | None = None,
+        source_path: str | os.PathLike[str] | None = None,
+        doc_date: str | date | None = None,
+        priority: int = 0,
+        delay: _Seconds | None = None,
+        run_at: datetime | None = None,
+        max_retries: int | None = None,
+        headers: dict[str, Any] | None = None,
+        group: str | None = None,
+        key: str | ByContent | None = None,
+        key_ttl: _Seconds | None = None,
+        on_duplicate: Literal["skip"],
+        connection: Any = None,
+        wait: _Seconds = 0.0,
+        spawn: str | None = None,
+    ) -> int | None:
         """Add one item and return its id. When it returns, the item is on disk.
 
         `content` is str, bytes or a JSON value (None, bool, int of 64 bits, finite float, str, list, dict with str
@@ -666,7 +688,8 @@ class Queue(Generic[_T]):
         `key=BY_CONTENT` makes the key from the content; add `key_ttl=math.inf` to accept each content once, also after
         its item has ended. `on_duplicate="raise"` raises `DuplicateItemError` instead;
         `"replace"` gives the existing item the new content and options, all of them, if it is still pending, else
-        raises; its id, its place in the order of arrival and what it has failed so far stay.
+        raises; its id, its place in the order of arrival and what it has failed so far stay. `"skip"` adds nothing and
+        returns None, so that the caller knows whether its item is new.
 
         With `connection`, one of sqlite3, apsw, SQLAlchemy (including a session) or Django on the same file, that
         library writes the item in your own transaction: it exists once you commit, and not if you roll back. Errors are
@@ -685,7 +708,7 @@ class Queue(Generic[_T]):
         connection: Any = None,
         wait: _Seconds = 0.0,
         spawn: str | None = None,
-    ) -> list[int]:
+    ) -> list[int | Any]:
         """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s.
 
         With `connection`, they are written in your own transaction, as by `enqueue`, in a savepoint: if one of them is
@@ -943,9 +966,7 @@ class Queue(Generic[_T]):
         """All schedules of this queue, by name."""
     def unschedule(self, name: str) -> bool:
         """Remove a schedule. False if there was none of that name."""
-    def wait(
-        self, id: int | None = None, timeout: _Seconds | None = None, *, key: str | None = None
-    ) -> Item[_T] | None:
+    def wait(self, id: int | None = None, timeout: _Seconds | None = None, *, key: str | None = None) -> Item[_T] | Any:
         """Wait until an item is done, failed or cancelled, and return it. With `key`, the item that has it now.
 
         An item whose worker died is reclaimed meanwhile, as a claim would; on its last attempt it ends as failed.

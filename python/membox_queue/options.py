@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     Seconds = float | timedelta
 
 
-class DeliveryOptions(TypedDict, total=False):
-    """The options of `Queue.enqueue` but for those that say where the content is from."""
+class AnyDuplicateOptions(TypedDict, total=False):
+    """The options of `DeliveryOptions` but for `on_duplicate`."""
 
     priority: int
     delay: Seconds | None
@@ -27,10 +27,23 @@ class DeliveryOptions(TypedDict, total=False):
     group: str | None
     key: str | ByContent | None
     key_ttl: Seconds | None
-    on_duplicate: Literal["return", "raise", "replace"]
     connection: Any
     wait: Seconds
     spawn: str | None
+
+
+class DeliveryOptions(AnyDuplicateOptions, total=False):
+    """The options of `Queue.enqueue` but for those that say where the content is from."""
+
+    on_duplicate: Literal["return", "raise", "replace"]
+
+
+class SkipOptions(AnyDuplicateOptions, total=False):
+    """The options of `Queue.enqueue` beside `on_duplicate="skip"`."""
+
+    project: str | None
+    source_path: str | os.PathLike[str] | None
+    doc_date: str | date | None
 
 
 class EnqueueOptions(DeliveryOptions, total=False):

@@ -39,6 +39,7 @@ const FIELDS: [&str; 24] = [
 
 #[pymethods]
 impl Item {
+    #[doc = words!(Item.as_dict)]
     fn as_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(slf.py());
         for name in FIELDS {

@@ -17,7 +17,11 @@ def often(monkeypatch):
 @pytest.fixture
 def logged(caplog):
     caplog.set_level("INFO", "membox_queue")
-    return lambda: [(record.levelname, record.getMessage(), record.exc_info) for record in caplog.records]
+    return lambda: [
+        (record.levelname, record.getMessage(), record.exc_info)
+        for record in caplog.records
+        if not record.event.startswith("worker_")
+    ]
 
 
 def looks_of(aqueue):

@@ -76,7 +76,7 @@ def test_every_record_of_a_loop_has_an_event(queue, caplog, membox_faults):
     queue.enqueue_many(["bad", {"result": "odd"}, "progress"])
 
     def handler(item):
-        return failing(item) if item.content == "bad" else {1, 2}
+        return failing(item) if item.content == "bad" else object()
 
     def broken(*_):
         raise KeyError("broken")

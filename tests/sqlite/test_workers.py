@@ -99,6 +99,7 @@ def test_a_drain_without_a_lease_that_finds_nothing_writes_nothing(queue, writer
 
 def test_the_lease_of_membox_is_seen(queue, path, sql):
     record = '{"pid": 12, "hostname": "box", "heartbeat": "' + "2999-01-01T00:00:00" + '"}'
+    queue._share_leases_with_membox()
     sql(path, f"INSERT INTO meta VALUES ('worker_lease', '{record}')")
     assert queue.workers() == [], "its clock is wrong"
     queue.acquire_worker_lease()

@@ -24,7 +24,15 @@ from membox_queue.content.generic import TypedAlias, shape_of, type_of_class
 from membox_queue.loops.plan import planned
 from membox_queue.loops.registry import Registry
 from membox_queue.opening import resolved
-from membox_queue.options import DrainOptions, EnqueueOptions, QueueOptions, QueueSettings, WorkOptions, inherited
+from membox_queue.options import (
+    DrainOptions,
+    EnqueueOptions,
+    QueueOptions,
+    QueueSettings,
+    SkipOptions,
+    WorkOptions,
+    inherited,
+)
 from membox_queue.queue import Queue
 from membox_queue.signatures import shows
 
@@ -160,8 +168,14 @@ class AsyncQueue(Calls[C], Generic[C]):
     release_worker_lease = verb(Queue.release_worker_lease)
     worker_is_alive = verb(Queue.worker_is_alive)
 
+    @overload
+    async def enqueue(self, content: C, **options: Unpack[EnqueueOptions]) -> int: ...
+    @overload
+    async def enqueue(
+        self, content: C, *, on_duplicate: Literal["skip"], **options: Unpack[SkipOptions]
+    ) -> int | None: ...
     @shows(EnqueueOptions, lambda: Queue.enqueue)
-    async def enqueue(self, content: C, **options: Unpack[EnqueueOptions]) -> int:
+    async def enqueue(self, content: C, **options: Any) -> int | None:
         """Add one item and return its id; the options are those of `Queue.enqueue`.
 
         `connection` may be an AsyncConnection or AsyncSession of SQLAlchemy, too.
@@ -175,7 +189,7 @@ class AsyncQueue(Calls[C], Generic[C]):
         connection: Any = None,
         wait: Seconds = 0.0,
         spawn: str | None = None,
-    ) -> list[int]:
+    ) -> list[int | Any]:
         """Add all items or none, in one transaction; return their ids. See `Queue.enqueue_many`."""
         if not wait or connection is not None:
             return await self._call(Queue.enqueue_many, items, connection=connection, wait=wait, spawn=spawn)
@@ -259,7 +273,7 @@ class AsyncQueue(Calls[C], Generic[C]):
 
     async def wait(
         self, id: int | None = None, timeout: Seconds | None = None, *, key: str | None = None
-    ) -> _native.Item[C] | None:
+    ) -> _native.Item[C] | Any:
         """Wait for an item to end, and return it; None if it was removed before. Raises TimeoutError."""
         queue = await self._opened()
         id = await self._look(queue._find, id, key) if key is not None else queue._find(id, None)
@@ -272,7 +286,7 @@ class AsyncQueue(Calls[C], Generic[C]):
             if item is not None and not is_over:
                 return cast("_native.Item[C]", item)
             if not (is_over and was_looked_at) and (end := await self._look(queue._ended, id)) is not None:
-                return cast("_native.Item[C] | None", end[1] or seen)
+                return end[1] or seen
             if is_over:
                 raise TimeoutError(f"item {id} has not ended within {limit:g} s")
 

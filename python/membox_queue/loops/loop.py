@@ -182,7 +182,7 @@ class Loop:
             with self.lock:
                 self.counts[end] += 1
             if end == "cancelled":
-                logger.info("item %d was cancelled", item.id)
+                logger.info("item %d was cancelled", item.id, extra=fields("cancelled", item))
             if self.progress:
                 self.progress(LoopEvent(end, item))
 
