@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::model::Now;
 use crate::process::{Background, BackgroundThread, Started};
-use crate::store::{Renewal, Store, Wait};
+use crate::store::{LockWait, Renewal, Store};
 use crate::sync::{Mutex, wait};
 
 /// How many renewals fit into one lease.
@@ -182,7 +182,7 @@ fn renew_all(mut due: Vec<Arc<Entry>>) {
 fn renew(together: &[Arc<Entry>], patience: Duration) -> bool {
     let Some(first) = together.first() else { return true };
     let renewals = together.iter().map(|entry| (entry.renewal)(entry.clock.now())).collect::<Vec<_>>();
-    let renewed = first.store.renew(&first.clock, Wait::up_to(patience), &renewals);
+    let renewed = first.store.renew(&first.clock, LockWait::up_to(patience), &renewals);
     // Other processes see that a renewal is waiting, and do not reclaim these claims yet.
     first.store.show_renewal_wait(renewed.is_err());
     let Ok(held) = renewed else { return false };

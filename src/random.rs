@@ -31,6 +31,6 @@ pub fn token() -> Result<i64> {
 }
 
 /// Returns a random number in 0..1 for the back-off's jitter.
-pub fn dice() -> Result<f64> {
+pub fn fraction() -> Result<f64> {
     Ok((number()? >> 11) as f64 / (1u64 << 53) as f64)
 }

@@ -34,28 +34,28 @@ pub fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>, limit: Option<
 }
 
 /// A value that one thread at a time may take, use and put back.
-pub struct Seat<T> {
-    state: Mutex<Sitting<T>>,
+pub struct Exclusive<T> {
+    state: Mutex<ExclusiveState<T>>,
     freed: Condvar,
 }
 
-struct Sitting<T> {
+struct ExclusiveState<T> {
     value: Option<T>,
     waiting: usize,
 }
 
-impl<T> Seat<T> {
+impl<T> Exclusive<T> {
     pub fn new(value: T) -> Self {
-        Self { state: Mutex::new(Sitting { value: Some(value), waiting: 0 }), freed: Condvar::new() }
+        Self { state: Mutex::new(ExclusiveState { value: Some(value), waiting: 0 }), freed: Condvar::new() }
     }
 
     /// Takes the value; `None` if other threads kept it longer than `limit`.
-    pub fn take(&self, limit: Duration) -> Option<Taken<'_, T>> {
+    pub fn take(&self, limit: Duration) -> Option<ExclusiveGuard<'_, T>> {
         self.take_unless(limit, || false)
     }
 
     /// Takes the value; `None` if other threads kept it longer than `limit`, or `is_done` became true meanwhile.
-    pub fn take_unless(&self, limit: Duration, is_done: impl Fn() -> bool) -> Option<Taken<'_, T>> {
+    pub fn take_unless(&self, limit: Duration, is_done: impl Fn() -> bool) -> Option<ExclusiveGuard<'_, T>> {
         let mut state = self.state.lock();
         if is_done() {
             return None;
@@ -76,36 +76,36 @@ impl<T> Seat<T> {
             }
         }
         let value = state.value.take();
-        value.map(|value| Taken { seat: self, value: Some(value), served: false })
+        value.map(|value| ExclusiveGuard { exclusive: self, value: Some(value), served: false })
     }
 }
 
-pub struct Taken<'a, T> {
-    seat: &'a Seat<T>,
+pub struct ExclusiveGuard<'a, T> {
+    exclusive: &'a Exclusive<T>,
     value: Option<T>,
     served: bool,
 }
 
-impl<T> Taken<'_, T> {
+impl<T> ExclusiveGuard<'_, T> {
     /// The work of waiting threads has been done for them: all are notified when the value is put back.
-    pub fn note_served(&mut self) {
+    pub fn mark_served(&mut self) {
         self.served = true;
     }
 }
 
-impl<T> Drop for Taken<'_, T> {
+impl<T> Drop for ExclusiveGuard<'_, T> {
     fn drop(&mut self) {
-        let mut state = self.seat.state.lock();
+        let mut state = self.exclusive.state.lock();
         state.value = self.value.take();
         if state.waiting > 0 && self.served {
-            self.seat.freed.notify_all();
+            self.exclusive.freed.notify_all();
         } else if state.waiting > 0 {
-            self.seat.freed.notify_one();
+            self.exclusive.freed.notify_one();
         }
     }
 }
 
-impl<T> Deref for Taken<'_, T> {
+impl<T> Deref for ExclusiveGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -113,7 +113,7 @@ impl<T> Deref for Taken<'_, T> {
     }
 }
 
-impl<T> DerefMut for Taken<'_, T> {
+impl<T> DerefMut for ExclusiveGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         self.value.as_mut().expect("present until dropped")
     }
@@ -125,12 +125,12 @@ mod tests {
 
     #[test]
     fn a_seat_is_taken_by_one_at_a_time() {
-        let seat = Seat::new(0u64);
+        let exclusive = Exclusive::new(0u64);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..1_000 {
-                        let mut taken = seat.take(Duration::MAX).unwrap();
+                        let mut taken = exclusive.take(Duration::MAX).unwrap();
                         let before = *taken;
                         std::hint::black_box(&before);
                         *taken = before + 1;
@@ -138,24 +138,24 @@ mod tests {
                 });
             }
         });
-        assert_eq!(*seat.take(Duration::ZERO).unwrap(), 4_000);
+        assert_eq!(*exclusive.take(Duration::ZERO).unwrap(), 4_000);
     }
 
     #[test]
     fn waiting_for_a_seat_ends_at_the_limit() {
-        let seat = Seat::new(());
-        let _taken = seat.take(Duration::ZERO).unwrap();
-        assert!(seat.take(Duration::from_millis(1)).is_none());
+        let exclusive = Exclusive::new(());
+        let _taken = exclusive.take(Duration::ZERO).unwrap();
+        assert!(exclusive.take(Duration::from_millis(1)).is_none());
     }
 
     #[test]
     fn a_panic_with_the_seat_taken_puts_it_back() {
-        let seat = Seat::new(5);
+        let exclusive = Exclusive::new(5);
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let _taken = seat.take(Duration::ZERO).unwrap();
+            let _taken = exclusive.take(Duration::ZERO).unwrap();
             panic!("on purpose");
         }));
         assert!(panicked.is_err());
-        assert_eq!(*seat.take(Duration::ZERO).unwrap(), 5);
+        assert_eq!(*exclusive.take(Duration::ZERO).unwrap(), 5);
     }
 }

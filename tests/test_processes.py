@@ -132,13 +132,13 @@ def test_a_live_handler_keeps_its_item_though_another_writer_outlasts_its_lease(
     assert worker.stdout.readline() == "handling\n"
     claimers = [start(PROGRAMS / "claim_when_told.py", path) for _ in range(3)]
     assert [claimer.stdout.readline() for claimer in claimers] == ["ready\n"] * 3
-    let_go = writer()
+    close_if_idle = writer()
     until(lambda: is_overdue(queue))
     for claimer in claimers:
         claimer.stdin.write("\n")
         claimer.stdin.flush()
         assert claimer.stdout.readline() == "claims\n"
-    let_go()
+    close_if_idle()
     assert [claimer.stdout.readline() for claimer in claimers] == ["None\n"] * 3
     assert worker.communicate("\n", timeout=30)[0] == "1\n"
     item = queue.get(1)
@@ -149,8 +149,8 @@ def test_a_stopped_process_loses_its_item_though_it_waited_to_renew_it(queue, pa
     queue.enqueue("x")
     worker = start(PROGRAMS / "handle_for_long.py", path)
     assert worker.stdout.readline() == "handling\n"
-    let_go = writer()
+    close_if_idle = writer()
     until(lambda: is_overdue(queue))
     worker.send_signal(signal.SIGSTOP)
-    let_go()
+    close_if_idle()
     assert queue.claim().attempt == 2

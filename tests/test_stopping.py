@@ -283,13 +283,13 @@ def test_a_process_that_lives_on_when_its_interpreter_is_gone_does_not_crash(pat
 def test_an_interpreter_that_exits_while_a_thread_waits_to_write_does_not_crash(path, queue, start, writer, kind):
     process = start(PROGRAMS / "exit_behind_a_writer.py", path, kind, stderr=subprocess.PIPE)
     assert process.stdout.readline() == "open\n"
-    let_go = writer()
+    close_if_idle = writer()
     process.stdin.write("\n")
     process.stdin.flush()
     assert process.stdout.readline() == "leaving\n"
     if kind == "thread":
         # A write that somebody asked for is waited for, as any thread is.
-        let_go()
+        close_if_idle()
     said, complained = process.communicate(timeout=30)
     assert (process.returncode, said, complained) == (0, "", "")
     assert queue.pending() == (kind == "thread")

@@ -298,9 +298,9 @@ class Watcher:
         """A ticket nobody else has."""
     def await_ending(self, ticket: int, queue: Queue[Any], id: int, /) -> bool:
         """Wait for the end of an item. Return whether a thread that calls `turns` is to be started."""
-    def stand(self, ticket: int, queue: Queue[Any], plan: ClaimPlan, /) -> bool:
+    def join_line(self, ticket: int, queue: Queue[Any], plan: ClaimPlan, /) -> bool:
         """Enter the line of those who claim the same. Return whether the ticket has its turn at once."""
-    def stand_for_room(self, ticket: int, queue: Queue[Any], count: int, /) -> bool:
+    def join_line_for_room(self, ticket: int, queue: Queue[Any], count: int, /) -> bool:
         """Enter the line of those who wait for room for so many items. Return whether it has its turn at once."""
     def await_turn(self, ticket: int, /) -> bool:
         """Wait for a turn in line, in the old place. Return whether a thread that calls `turns` is to be started."""
@@ -311,7 +311,7 @@ class Watcher:
 
         An item comes with the tickets of those who waited for its end; others are to look for themselves.
         """
-    def let_go(self) -> None:
+    def close_if_idle(self) -> None:
         """Close what is open for watching, if nobody waits."""
 
 @final

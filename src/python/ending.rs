@@ -27,7 +27,7 @@ pub fn of_raised(exception: &Bound<'_, PyAny>, meaning: Meaning) -> PyResult<Opt
         Meaning::Failed => Some(of_failure(exception, None, false)?),
         // Treated as a lost claim: pending again at once, until the retry limit is reached.
         Meaning::Exited => Some(Ending::Failed { error: describe(exception), retry_in: Some(0), give_up: false }),
-        Meaning::Released => Some(Ending::given_back()),
+        Meaning::Released => Some(Ending::released_now()),
         Meaning::Crashed => None,
     })
 }

@@ -43,16 +43,16 @@ impl Watcher {
         py.native(|| self.0.await_ending(ticket, queue.core.clone(), id))
     }
 
-    #[doc = words!(Watcher.stand)]
+    #[doc = words!(Watcher.join_line)]
     #[pyo3(signature = (ticket, queue, plan, /))]
-    fn stand(&self, py: Python<'_>, ticket: u64, queue: &Queue, plan: &ClaimPlan) -> bool {
-        py.native(|| self.0.stand(ticket, queue.core.clone(), Want::Item(plan.how.pick.clone())))
+    fn join_line(&self, py: Python<'_>, ticket: u64, queue: &Queue, plan: &ClaimPlan) -> bool {
+        py.native(|| self.0.join_line(ticket, queue.core.clone(), Want::Item(plan.how.pick.clone())))
     }
 
-    #[doc = words!(Watcher.stand_for_room)]
+    #[doc = words!(Watcher.join_line_for_room)]
     #[pyo3(signature = (ticket, queue, count, /))]
-    fn stand_for_room(&self, py: Python<'_>, ticket: u64, queue: &Queue, count: i64) -> bool {
-        py.native(|| self.0.stand(ticket, queue.core.clone(), Want::Room(count)))
+    fn join_line_for_room(&self, py: Python<'_>, ticket: u64, queue: &Queue, count: i64) -> bool {
+        py.native(|| self.0.join_line(ticket, queue.core.clone(), Want::Room(count)))
     }
 
     #[doc = words!(Watcher.await_turn)]
@@ -71,16 +71,16 @@ impl Watcher {
     fn turns(&self, py: Python<'_>) -> Option<Vec<(Vec<u64>, Option<Item>)>> {
         let turns = py.native(|| {
             if interpreter_exit::is_exiting() {
-                return Some(self.0.everybody()).filter(|turns| !turns.is_empty());
+                return Some(self.0.all_turns()).filter(|turns| !turns.is_empty());
             }
             self.0.turns()
         })?;
         Some(turns.into_iter().map(|turn| (turn.tickets, turn.item.map(Item::read))).collect())
     }
 
-    #[doc = words!(Watcher.let_go)]
-    fn let_go(&self, py: Python<'_>) {
-        py.native(|| self.0.let_go());
+    #[doc = words!(Watcher.close_if_idle)]
+    fn close_if_idle(&self, py: Python<'_>) {
+        py.native(|| self.0.close_if_idle());
     }
 }
 

@@ -106,7 +106,7 @@ impl WorkerLoop {
         for item in items {
             let is_open = !item.get().held()?.is_settled();
             let ending = if is_open { reason.take() } else { None };
-            endings.push(ending.unwrap_or(Ending::given_back()));
+            endings.push(ending.unwrap_or(Ending::released_now()));
         }
         self.step(py, slot, endings)
     }

@@ -16,7 +16,7 @@ use crate::random;
 use crate::rules::outcome::{Ending, Settled, conclude};
 use crate::rules::settings::Settings;
 use crate::store::{
-    Advance, Claimed, Closing, End, LeaseRef, Liveness, Moved, Served, StoredSettings, Wait, Want, WhenDone,
+    Advance, Claimed, Closing, End, LeaseRef, Liveness, LockWait, Moved, Served, StoredSettings, Want, WhenDone,
 };
 
 /// How a claim of this process ended.
@@ -94,7 +94,7 @@ struct Part<'a> {
 pub(super) fn advance(
     queues: &[&Queue],
     verb: Verb,
-    wait: Wait,
+    wait: LockWait,
     reports: &[Report],
     mut claiming: Option<Claiming>,
 ) -> Result<Outcome> {
@@ -125,8 +125,8 @@ pub(super) fn advance(
             closing: want.and_then(|want| want.closing).filter(|_| looks_first),
         };
         let leader = queues[reports.first().map_or(0, |report| report.queue)];
-        let moved = leader.move_store(verb, |store, flush| {
-            let moved = store.advance(flush, &leader.options.clock, wait, &advance)?;
+        let moved = leader.move_store(verb, |store, commit_sync| {
+            let moved = store.advance(commit_sync, &leader.options.clock, wait, &advance)?;
             let events = events(reports, &moved);
             Ok((moved, events))
         })?;
@@ -139,7 +139,7 @@ pub(super) fn advance(
         }
     };
     if looks_first && claiming.is_some() {
-        parts.iter().for_each(|part| part.note_looked(&moved));
+        parts.iter().for_each(|part| part.mark_looked(&moved));
     }
     let is_readable = parts.iter().all(|part| part.unreadable.is_none());
     let is_more = moved.is_more || !looks_first || !moved.changed_settings.is_empty() || !is_readable;
@@ -188,13 +188,13 @@ impl<'a> Part<'a> {
     }
 
     /// Decides what to look for before the claim, and catches up with a clock that went back.
-    fn prepare_to_look(&mut self, wait: Wait) -> Result<()> {
+    fn prepare_to_look(&mut self, wait: LockWait) -> Result<()> {
         self.looks_for_dead = self.queue.is_time_to_look_for_dead(&self.session);
         self.looks_ahead = self.queue.is_time_to_look_ahead(&self.session);
         if self.looks_ahead { self.queue.follow_clock_back(&self.session, wait) } else { Ok(()) }
     }
 
-    fn note_looked(&self, moved: &Moved) {
+    fn mark_looked(&self, moved: &Moved) {
         if self.looks_for_dead || moved.items.is_empty() {
             *self.session.looked_for_dead_at.lock() = Some(Instant::now());
         }
@@ -263,8 +263,8 @@ fn ends(parts: &[Part], reports: &[Report], lost: &[(usize, Claimed)]) -> Result
 
 /// Decides how a claim ended. Only a retry after a failure has a delay with jitter.
 pub(super) fn decided(queue: usize, claim: Claimed, ending: Ending, settings: &Settings) -> Result<End> {
-    let dice = if matches!(ending, Ending::Failed { .. }) { random::dice()? } else { 0.0 };
-    let decision = conclude(ending, &settings.retry_state(claim.retries, claim.max_retries), dice);
+    let fraction = if matches!(ending, Ending::Failed { .. }) { random::fraction()? } else { 0.0 };
+    let decision = conclude(ending, &settings.retry_state(claim.retries, claim.max_retries), fraction);
     let when_done = if settings.removes_done() {
         WhenDone::Remove
     } else if settings.keeps_content() {

@@ -14,7 +14,7 @@ use crate::heartbeat::{GRACE, Heartbeat};
 use crate::model::{Item, Pick, Receipt, Status};
 use crate::process;
 use crate::rules::outcome::{Ending, Settled};
-use crate::store::{Address, Claimed, Granted, Liveness, Renewal, Renews, Wait};
+use crate::store::{Address, Claimed, Granted, Liveness, LockWait, Renewal, Renews};
 use crate::sync::Mutex;
 
 #[derive(Clone, Debug)]
@@ -107,16 +107,16 @@ impl ClaimedItem {
     }
 
     /// Ending a claim a second time is refused, but that does not make the claim lost.
-    pub(super) fn note_settled(&self, settled: Settled) {
+    pub(super) fn mark_settled(&self, settled: Settled) {
         if settled.took_effect() {
             let _ = self.settled.set(settled);
             self.liveness.lock().take();
         } else if !self.is_settled() {
-            self.note_lost();
+            self.mark_lost();
         }
     }
 
-    pub(super) fn note_lost(&self) {
+    pub(super) fn mark_lost(&self) {
         self.lost.store(true, Ordering::SeqCst);
     }
 
@@ -146,7 +146,7 @@ impl Queue {
     /// An empty claim does not wait for other writers: a read outside the write lock finds out whether anything is
     /// claimable. The read is skipped if the last claim found something and the lock is free, because it rereads every
     /// changed page.
-    pub(super) fn claim_within(&self, how: &Claim, wait: Wait) -> Result<Vec<ClaimedItem>> {
+    pub(super) fn claim_within(&self, how: &Claim, wait: LockWait) -> Result<Vec<ClaimedItem>> {
         let session = self.session()?;
         let started = Instant::now();
         let mut looks = !session.has_found.load(Ordering::Relaxed);
@@ -154,7 +154,7 @@ impl Queue {
         let mut findings = Findings::default();
         loop {
             if looks && !self.may_find(&how.pick)? {
-                self.tend_beside();
+                self.tend_if_due();
                 return Ok(items);
             }
             let limit = if looks { wait.limit } else { Duration::ZERO };
@@ -166,7 +166,7 @@ impl Queue {
                     &rest
                 }
             };
-            let outcome = match self.try_to_claim(wanted, std::mem::take(&mut findings), Wait { limit, ..wait }) {
+            let outcome = match self.try_to_claim(wanted, std::mem::take(&mut findings), LockWait { limit, ..wait }) {
                 Err(Error::Busy(_)) if !looks => {
                     looks = true;
                     continue;
@@ -185,7 +185,7 @@ impl Queue {
                 false => !findings.is_empty() || outcome.is_more,
             };
             if !is_short && (!items.is_empty() || !may_find_more) {
-                self.tend_beside();
+                self.tend_if_due();
                 return Ok(items);
             }
             if outcome.awaits_renewal {
@@ -197,7 +197,7 @@ impl Queue {
         }
     }
 
-    fn try_to_claim(&self, how: &Claim, findings: Findings, wait: Wait) -> Result<Outcome> {
+    fn try_to_claim(&self, how: &Claim, findings: Findings, wait: LockWait) -> Result<Outcome> {
         let liveness = &self.liveness(wait)?;
         let claiming =
             Claiming { how, liveness, unless: &AtomicBool::new(false), lease: None, closing: None, findings };
@@ -228,7 +228,7 @@ impl Queue {
         &self,
         damaged: Vec<Granted>,
         liveness: &Option<Arc<dyn Liveness>>,
-        wait: Wait,
+        wait: LockWait,
     ) -> Result<()> {
         if damaged.is_empty() {
             return Ok(());
@@ -284,7 +284,7 @@ impl Queue {
         }
         let gone = self.read(|view| view.holds(self.name(), held.receipt))?.is_none();
         if gone {
-            held.note_lost();
+            held.mark_lost();
         }
         Ok(gone)
     }

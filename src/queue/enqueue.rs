@@ -35,8 +35,8 @@ impl Queue {
                 max_pending: current.settings.max_pending,
                 puts: std::mem::take(&mut puts),
             };
-            let enqueued = self.move_store(Verb::Enqueue, |store, flush| {
-                let enqueued = store.enqueue(flush, &self.options.clock, self.wait(), &mut enqueue)?;
+            let enqueued = self.move_store(Verb::Enqueue, |store, commit_sync| {
+                let enqueued = store.enqueue(commit_sync, &self.options.clock, self.wait(), &mut enqueue)?;
                 let is_written = matches!(enqueued, Enqueued::Ids(_));
                 Ok((enqueued, if is_written { vec![Event::Enqueued] } else { Vec::new() }))
             })?;

@@ -6,7 +6,7 @@ use super::claim::ClaimedItem;
 use super::run::Verb;
 use crate::error::Result;
 use crate::rules::outcome::{Ending, Settled};
-use crate::store::Wait;
+use crate::store::LockWait;
 
 impl Queue {
     /// Returns `false`, and changes nothing, if the claim was lost.
@@ -22,7 +22,7 @@ impl Queue {
     /// Releases many items in one transaction, without counting a retry. Returns how many took effect. A batch is
     /// released last item first: releasing an item also releases the later ones, which would then not be counted.
     pub fn release_many(&self, held: &[&ClaimedItem]) -> Result<usize> {
-        self.finish_many(held.iter().rev().copied(), &Ending::given_back())
+        self.finish_many(held.iter().rev().copied(), &Ending::released_now())
     }
 
     fn finish_many<'a>(
@@ -52,7 +52,7 @@ impl Queue {
         let lease_ms = held.extension(lease_ms);
         let extended = self.run(Verb::Extend, |tx| tx.extend(self.name(), held.receipt(), lease_ms))?;
         if !extended {
-            held.note_settled(Settled::Lost);
+            held.mark_settled(Settled::Lost);
         }
         Ok(extended)
     }
@@ -61,15 +61,15 @@ impl Queue {
         self.check_is_ours(held)?;
         self.check_ending(&ending)?;
         let settled = self.record(Verb::Finish, self.wait(), &[Report { queue: 0, held, ending }])?;
-        self.tend_beside();
+        self.tend_if_due();
         Ok(settled[0])
     }
 
     /// Records how claims ended, in one transaction.
-    pub(super) fn record(&self, verb: Verb, wait: Wait, reports: &[Report]) -> Result<Vec<Settled>> {
+    pub(super) fn record(&self, verb: Verb, wait: LockWait, reports: &[Report]) -> Result<Vec<Settled>> {
         let settled = advance(&[self], verb, wait, reports, None)?.settled;
         for (report, settled) in reports.iter().zip(&settled) {
-            report.held.note_settled(*settled);
+            report.held.mark_settled(*settled);
         }
         Ok(settled)
     }

@@ -31,7 +31,7 @@ impl Queue {
                 if self.live_lease(&stored, ttl_ms, tx)?.is_some_and(|record| !record.is_of(this_process())) {
                     return Ok(false);
                 }
-                self.give_back_everything(tx)?;
+                self.release_everything(tx)?;
             }
             tx.clear_setting(&self.announcement_key())?;
             tx.set_worker_lease(&key, &hold.record(tx.now()).render())?;
@@ -95,13 +95,13 @@ impl Queue {
 
     /// Claims of dead processes count as lost, so that an item that kills its workers reaches its retry limit. All
     /// other claims are released uncounted, however recent.
-    fn give_back_everything(&self, tx: &Change) -> Result<()> {
+    fn release_everything(&self, tx: &Change) -> Result<()> {
         self.refresh_settings_if_readable(tx)?;
         let store = &self.session()?.store;
         tx.lock(Scope::Claims(self.name()))?;
         for claim in tx.in_progress(self.name())? {
             let is_dead = claim.holder.is_some_and(|holder| !store.is_alive(holder));
-            let ending = if is_dead { Ending::Lost { worker: claim.worker.clone() } } else { Ending::given_back() };
+            let ending = if is_dead { Ending::Lost { worker: claim.worker.clone() } } else { Ending::released_now() };
             tx.end(self.name(), &decided(0, claim, ending, &self.settings().settings)?)?;
         }
         Ok(())

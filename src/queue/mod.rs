@@ -48,7 +48,7 @@ use crate::error::{Error, Result};
 use crate::process;
 use crate::rules::name;
 use crate::rules::settings::Settings;
-use crate::store::{self, Address, Liveness, Store, View, Wait};
+use crate::store::{self, Address, Liveness, LockWait, Store, View};
 use crate::sync::Mutex;
 use run::Verb;
 
@@ -206,7 +206,7 @@ impl Queue {
         let session = self.session.swap(None);
         // Waiting threads wake and learn that the queue is closed.
         if let Some(session) = session.filter(|session| session.generation == process::generation()) {
-            session.store.bell().ring();
+            session.store.wake_signal().wake();
         }
         released
     }
@@ -238,12 +238,12 @@ impl Queue {
         }
     }
 
-    fn wait(&self) -> Wait {
-        Wait { limit: self.options.patience, interrupted: self.options.interrupted, warn: self.options.warn }
+    fn wait(&self) -> LockWait {
+        LockWait { limit: self.options.patience, interrupted: self.options.interrupted, warn: self.options.warn }
     }
 
     /// Returns this process's liveness lock. It is recorded in the file before any claim uses its number.
-    fn liveness(&self, wait: Wait) -> Result<Option<Arc<dyn Liveness>>> {
+    fn liveness(&self, wait: LockWait) -> Result<Option<Arc<dyn Liveness>>> {
         let session = self.session()?;
         let liveness = session.store.liveness();
         if let Some(liveness) = &liveness
@@ -277,7 +277,7 @@ impl Queue {
     /// Wakes every waiting thread of this process without a commit, so that each checks its own state again.
     fn wake_all(&self) {
         if let Some(session) = &*self.session.load() {
-            session.store.bell().ring();
+            session.store.wake_signal().wake();
         }
     }
 }

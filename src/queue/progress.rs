@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::heartbeat::Nudge;
 use crate::model::Receipt;
 use crate::rules::outcome::Settled;
-use crate::store::Wait;
+use crate::store::LockWait;
 use crate::sync::Mutex;
 
 /// The shortest time between two writes of progress.
@@ -72,7 +72,7 @@ impl UnsavedProgress {
     }
 
     /// Marks the report as committed, unless a newer one was made since.
-    fn note_written(&self, number: u64) {
+    fn mark_written(&self, number: u64) {
         let mut state = self.0.lock();
         if state.said == number {
             state.latest = None;
@@ -100,12 +100,12 @@ impl Queue {
             return Ok(false);
         }
         let Some((number, patience)) = held.unsaved_progress.note(fraction, note) else { return Ok(true) };
-        let wait = Wait { limit: patience.min(self.options.patience), ..self.wait() };
+        let wait = LockWait { limit: patience.min(self.options.patience), ..self.wait() };
         let written =
             self.run_within(Verb::Progress, wait, |tx| held.unsaved_progress.write(tx, self.name(), held.receipt()));
         match written {
-            Ok(true) => held.unsaved_progress.note_written(number),
-            Ok(false) => held.note_settled(Settled::Lost),
+            Ok(true) => held.unsaved_progress.mark_written(number),
+            Ok(false) => held.mark_settled(Settled::Lost),
             Err(Error::Busy(_) | Error::DiskFull(_)) => held.unsaved_progress.leave_to_beat(),
             Err(error) => return Err(error),
         }

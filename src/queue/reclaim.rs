@@ -11,7 +11,7 @@ use super::run::Verb;
 use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::heartbeat::BEATS_PER_LEASE;
-use crate::store::{Claimed, Wait};
+use crate::store::{Claimed, LockWait};
 
 /// The shortest time between two checks for dead processes, while claims find items.
 const LOOK_FOR_DEAD_EVERY: Duration = Duration::from_millis(500);
@@ -28,7 +28,7 @@ impl Queue {
     pub(super) fn reclaim_stuck(&self, limit: Duration) -> Result<bool> {
         let session = self.session()?;
         let mut any = false;
-        let wait = Wait { limit, ..self.wait() };
+        let wait = LockWait { limit, ..self.wait() };
         while self.is_anything_stuck(&session)? {
             let reclaimed = match self.reclaim_some(wait) {
                 Err(Error::Busy(_)) if limit < self.options.patience => break,
@@ -44,7 +44,7 @@ impl Queue {
 
     /// Finds a bounded number of lost claims and ends them. Returns whether it found any that are not about to be
     /// renewed.
-    fn reclaim_some(&self, wait: Wait) -> Result<bool> {
+    fn reclaim_some(&self, wait: LockWait) -> Result<bool> {
         let how = &Claim { limit: 0, ..Claim::default() };
         let mut findings = Findings::default();
         for _ in 0..2 {
@@ -100,7 +100,7 @@ impl Queue {
 
     /// Called before a claim: if the clock went back, perhaps before this object was opened, ticks and held groups must
     /// not wait too long.
-    pub(super) fn follow_clock_back(&self, session: &Session, wait: Wait) -> Result<()> {
+    pub(super) fn follow_clock_back(&self, session: &Session, wait: LockWait) -> Result<()> {
         let (now, last) = (self.options.clock.now(), session.looked_ahead_at.load(Ordering::Relaxed));
         let went_back = now.ms() < last || last == i64::MIN;
         if !went_back || !(self.is_any_tick_ahead(now)? || self.is_any_hold_ahead(now)?) {

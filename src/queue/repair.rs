@@ -8,7 +8,7 @@ use super::steps::AT_A_TIME;
 use super::target::{Target, Targets};
 use crate::error::{Error, Result};
 use crate::model::{Event, Status, When};
-use crate::store::Kept;
+use crate::store::ReferencedItem;
 
 impl Queue {
     /// Returns failed items below their retry limit to pending, in batches; returns how many. An item that fails again
@@ -128,7 +128,7 @@ impl Queue {
                 tx.tell(Event::Removed { id });
                 tx.delete(self.name(), id)
             }
-            Some(Kept { table, .. }) => Err(Error::Storage(format!(
+            Some(ReferencedItem { table, .. }) => Err(Error::Storage(format!(
                 "item {id} was not deleted: a row of the table {table} refers to it by a foreign key; delete or change \
                  that row first"
             ))),

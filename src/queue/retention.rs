@@ -9,7 +9,7 @@ use super::steps::AT_A_TIME;
 use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::model::{Now, Status};
-use crate::store::{Ended, Kept, Wait};
+use crate::store::{Ended, LockWait, ReferencedItem};
 
 /// How many rows a retention step looks at during normal work.
 const BESIDE: i64 = 64;
@@ -43,22 +43,22 @@ struct Step {
     removed: usize,
     goes_on: bool,
     /// One of the items that a foreign key keeps.
-    kept: Option<Kept>,
+    kept: Option<ReferencedItem>,
 }
 
 impl Queue {
     /// Runs one small step of retention if it is time. An error is ignored here: the step is tried again, and a lasting
     /// cause also fails the other verbs.
-    pub(super) fn tend_beside(&self) {
+    pub(super) fn tend_if_due(&self) {
         let Ok(session) = self.session() else { return };
         if self.is_time_to_tend(&session) {
-            let _ = self.tend_a_little(&session);
+            let _ = self.tend_one_step(&session);
         }
     }
 
     /// Runs retention until nothing is left to do or `is_enough` returns true; worker loops call it. Returns one of the
     /// items that only a foreign key keeps.
-    pub fn tend(&self, is_enough: impl Fn() -> bool + Sync) -> Result<Option<Kept>> {
+    pub fn tend(&self, is_enough: impl Fn() -> bool + Sync) -> Result<Option<ReferencedItem>> {
         let session = self.session()?;
         self.reclaim_stuck(self.options.patience)?;
         // Items that an unfinished sweep has skipped may be removable by now.
@@ -85,10 +85,10 @@ impl Queue {
         has_limits && self.options.clock.now().ms().abs_diff(last) >= TEND_EVERY_MS
     }
 
-    fn tend_a_little(&self, session: &Session) -> Result<()> {
+    fn tend_one_step(&self, session: &Session) -> Result<()> {
         let tidy = |tx: &Change| Ok((self.tidy(tx)?.goes_on, tx.now().ms()));
         // No caller needs this step, so it does not wait for the write lock.
-        let wait = Wait::up_to(Duration::ZERO);
+        let wait = LockWait::up_to(Duration::ZERO);
         let (more, now) = self.run_within(Verb::Tend, wait, tidy)?;
         // If there is more to remove, the next step follows without a pause.
         session.tended_at.store(if more { i64::MIN } else { now }, Ordering::Relaxed);
@@ -122,7 +122,7 @@ impl Queue {
         }
         Ok(Step {
             removed: steps.iter().map(|step| step.removed).sum(),
-            goes_on: tx.give_back_space(PAGES_AT_A_TIME)? || is_more,
+            goes_on: tx.return_space(PAGES_AT_A_TIME)? || is_more,
             kept: steps.into_iter().find_map(|step| step.kept),
         })
     }
@@ -156,7 +156,7 @@ impl Queue {
     }
 
     /// Removes items, except those that foreign keys of other tables refer to. Returns how many, and which were kept.
-    fn remove(&self, tx: &Change, ids: &[i64]) -> Result<(usize, Vec<Kept>)> {
+    fn remove(&self, tx: &Change, ids: &[i64]) -> Result<(usize, Vec<ReferencedItem>)> {
         let kept = tx.kept(self.name(), ids)?;
         let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
         let mut removed = 0;
@@ -199,7 +199,7 @@ impl Queue {
 
     /// Removes items of one finished status that ended longer ago than `age_ms`, in batches. Returns how many, and one
     /// of those that only a foreign key keeps.
-    pub fn prune(&self, status: Status, age_ms: i64) -> Result<(usize, Option<Kept>)> {
+    pub fn prune(&self, status: Status, age_ms: i64) -> Result<(usize, Option<ReferencedItem>)> {
         if matches!(status, Status::Pending | Status::Processing | Status::Blocked) {
             return Err(Error::Invalid(format!("prune removes finished items, not {} ones", status.as_str())));
         }
@@ -212,13 +212,13 @@ impl Queue {
                 let step = self.remove_older(tx, &mut cursor, status, &before, AT_A_TIME)?;
                 (removed, is_over, kept) = (step.removed, !step.goes_on, kept.take().or(step.kept));
             }
-            Ok((removed, tx.give_back_space(PAGES_AT_A_TIME)? || !is_over))
+            Ok((removed, tx.return_space(PAGES_AT_A_TIME)? || !is_over))
         })?;
         Ok((removed, kept))
     }
 
     /// Removes all items of one status, in batches. Returns how many, and one of those that a foreign key keeps.
-    pub fn purge(&self, status: Status) -> Result<(usize, Option<Kept>)> {
+    pub fn purge(&self, status: Status) -> Result<(usize, Option<ReferencedItem>)> {
         let (mut after, mut kept) = (i64::MIN, None);
         let removed = self.in_steps(Verb::Repair, |tx| {
             // No index covers blocked rows, and none can skip rows that are kept. In those cases the whole table is
@@ -234,7 +234,7 @@ impl Queue {
                 let removed = tx.purge(self.name(), status, AT_A_TIME)?;
                 (removed, removed as i64 >= AT_A_TIME)
             };
-            Ok((removed, tx.give_back_space(PAGES_AT_A_TIME)? || is_more))
+            Ok((removed, tx.return_space(PAGES_AT_A_TIME)? || is_more))
         })?;
         Ok((removed, kept))
     }

@@ -8,7 +8,7 @@ use super::{Durability, Queue};
 use crate::error::Result;
 use crate::faults;
 use crate::model::Event;
-use crate::store::{Flush, Store, Tx, View, Wait};
+use crate::store::{CommitSync, LockWait, Store, Tx, View};
 
 /// The purpose of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,11 +106,11 @@ impl Queue {
     pub(super) fn run_within<T: Send>(
         &self,
         verb: Verb,
-        wait: Wait,
+        wait: LockWait,
         work: impl FnOnce(&Change) -> Result<T> + Send,
     ) -> Result<T> {
-        self.move_store(verb, |store, flush| {
-            store.write(flush, &self.options.clock, wait, |tx| {
+        self.move_store(verb, |store, commit_sync| {
+            store.write(commit_sync, &self.options.clock, wait, |tx| {
                 let change = Change { tx, events: RefCell::default() };
                 let value = work(&change)?;
                 Ok((value, change.events.into_inner()))
@@ -122,11 +122,11 @@ impl Queue {
     pub(super) fn move_store<T>(
         &self,
         verb: Verb,
-        run: impl FnOnce(&dyn Store, Flush) -> Result<(T, Vec<Event>)>,
+        run: impl FnOnce(&dyn Store, CommitSync) -> Result<(T, Vec<Event>)>,
     ) -> Result<T> {
         let session = self.session()?;
         faults::before(verb.fault_points())?;
-        let (value, events) = run(&*session.store, self.flush(verb))?;
+        let (value, events) = run(&*session.store, self.commit_sync(verb))?;
         for event in &events {
             self.act_upon(*event);
         }
@@ -135,30 +135,30 @@ impl Queue {
         Ok(value)
     }
 
-    fn flush(&self, verb: Verb) -> Flush {
+    fn commit_sync(&self, verb: Verb) -> CommitSync {
         match self.options.durability {
-            Durability::Full if verb.is_acknowledged() => Flush::Full,
-            Durability::Full | Durability::Normal => Flush::Normal,
+            Durability::Full if verb.is_acknowledged() => CommitSync::Full,
+            Durability::Full | Durability::Normal => CommitSync::Normal,
         }
     }
 
     /// Wakes the threads of this process that wait for the event. Other processes notice the commit itself.
     fn act_upon(&self, event: Event) {
         let Some(session) = &*self.session.load() else { return };
-        let bell = session.store.bell();
+        let wake_signal = session.store.wake_signal();
         match event {
-            Event::Enqueued | Event::Returned | Event::Claimable => bell.ring_for_work(),
+            Event::Enqueued | Event::Returned | Event::Claimable => wake_signal.wake_for_work(),
             Event::Ended { id, frees_group } => {
-                bell.ring_for_ending(id);
+                wake_signal.wake_for_end(id);
                 if frees_group {
-                    bell.ring_for_work();
+                    wake_signal.wake_for_work();
                 }
             }
             Event::Removed { id } => {
-                bell.ring_for_ending(id);
-                bell.ring_for_work();
+                wake_signal.wake_for_end(id);
+                wake_signal.wake_for_work();
             }
-            Event::Changed => bell.ring(),
+            Event::Changed => wake_signal.wake(),
             Event::Claimed => {}
         }
     }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::model::{Event, KeyName, LATEST_MS, NewItem, Now, Schedule};
 use crate::rules::name;
 use crate::rules::tick::Timing;
-use crate::store::{NewRow, Scope, Wait};
+use crate::store::{LockWait, NewRow, Scope};
 
 /// A clock that goes back by less than this was only adjusted.
 const SMALL_STEP_MS: i64 = 3_600_000;
@@ -56,7 +56,7 @@ impl Queue {
 
     /// Enqueues the items of due schedules, once per schedule however many ticks were missed. A bounded number: the rest
     /// is left to the next claim.
-    pub(super) fn tick_due(&self, wait: Wait) -> Result<()> {
+    pub(super) fn tick_due(&self, wait: LockWait) -> Result<()> {
         self.run_within(Verb::Tick, wait, |tx| self.tick(tx))
     }
 

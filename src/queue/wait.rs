@@ -9,7 +9,7 @@ use super::claim::{Claim, ClaimedItem};
 use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::model::{Item, Now, Pick};
-use crate::store::Wait;
+use crate::store::LockWait;
 use crate::wake::{Awaiting, POLL, Waiter};
 
 /// A signal ends a sleep at once; one that came just before the sleep is noticed after this time.
@@ -21,25 +21,25 @@ pub struct Waiting {
     awaiting: Awaiting,
     pub(super) is_worth_looking: bool,
     /// How many forecasts since the last sleep announced something to claim.
-    promises: usize,
+    forecasts: usize,
     /// When the next timed event is due, according to the last forecast.
-    by_itself: Option<Instant>,
+    until_next_event: Option<Instant>,
 }
 
 impl Waiting {
     /// Sleeps for at most `limit` and one slice; returns early, with `true`, if it is worth looking again.
     pub(super) fn sleep(&mut self, limit: Duration) -> Result<bool> {
-        let by_itself = self.by_itself.map(|time| time.saturating_duration_since(Instant::now()));
-        self.promises = 0;
-        self.is_worth_looking = self.waiter.sleep(by_itself, limit.min(SLICE))?;
+        let until_next_event = self.until_next_event.map(|time| time.saturating_duration_since(Instant::now()));
+        self.forecasts = 0;
+        self.is_worth_looking = self.waiter.sleep(until_next_event, limit.min(SLICE))?;
         Ok(self.is_worth_looking)
     }
 
     /// Whether to claim now. After `often` forecasts without a sleep it returns `false`: the items may be gone, or not
     /// claimable by this worker.
-    pub(super) fn believe(&mut self, often: usize) -> bool {
-        self.promises += 1;
-        self.promises <= often
+    pub(super) fn may_trust_forecast(&mut self, often: usize) -> bool {
+        self.forecasts += 1;
+        self.forecasts <= often
     }
 
     /// Lets the next thread that waits for the same look in its place.
@@ -48,14 +48,14 @@ impl Waiting {
     }
 
     /// The last look found what the wait is for.
-    pub(super) fn note_found(&self) {
-        self.waiter.note_found();
+    pub(super) fn mark_found(&self) {
+        self.waiter.mark_found();
     }
 
-    /// The last look found nothing; the next timed event is due after `by_itself`.
-    pub(super) fn expect(&mut self, by_itself: Option<Duration>) {
-        self.waiter.note_looked();
-        self.by_itself = by_itself.and_then(|pause| Instant::now().checked_add(pause));
+    /// The last look found nothing; the next timed event is due after `until_next_event`.
+    pub(super) fn expect(&mut self, until_next_event: Option<Duration>) {
+        self.waiter.mark_looked();
+        self.until_next_event = until_next_event.and_then(|pause| Instant::now().checked_add(pause));
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) struct WorkForecast {
     /// processes.
     pub brings_in: bool,
     /// How long until the next timed event.
-    pub by_itself: Option<Duration>,
+    pub until_next_event: Option<Duration>,
 }
 
 /// What a wait for an item's end finds.
@@ -85,7 +85,7 @@ impl WorkForecast {
 
     /// Whether another thread must look soon: it may claim, or is to wait for a timed event.
     fn concerns_the_next(&self) -> bool {
-        self.is_worth_claiming() || self.by_itself.is_some_and(|time| time < POLL)
+        self.is_worth_claiming() || self.until_next_event.is_some_and(|time| time < POLL)
     }
 }
 
@@ -107,12 +107,12 @@ impl Queue {
     /// the claim left something.
     pub(super) fn wake_next(&self, line: &str, queues: &[Arc<Queue>], is_any_idle: bool) {
         let Some(session) = &*self.session.load() else { return };
-        let bell = session.store.bell();
+        let wake_signal = session.store.wake_signal();
         let is_left = |queue: &Queue| queue.work_forecast().map_or(true, |forecast| forecast.concerns_the_next());
-        if (is_any_idle || bell.has_next(line))
+        if (is_any_idle || wake_signal.has_next(line))
             && (queues.iter().any(|queue| is_left(queue)) || (queues.is_empty() && is_left(self)))
         {
-            bell.ring_line(line);
+            wake_signal.ring_line(line);
         }
     }
 
@@ -122,7 +122,7 @@ impl Queue {
 
     pub(super) fn begin_waiting(&self, awaiting: Awaiting) -> Result<Waiting> {
         let waiter = Waiter::begin(self.session()?.store.clone(), awaiting.clone())?;
-        Ok(Waiting { waiter, awaiting, is_worth_looking: true, promises: 0, by_itself: None })
+        Ok(Waiting { waiter, awaiting, is_worth_looking: true, forecasts: 0, until_next_event: None })
     }
 
     /// A signal handler may have forked during the wait. The child then starts its own wait.
@@ -142,15 +142,15 @@ impl Queue {
             if work_forecast.is_worth_claiming() {
                 let claimed = self.claim_if_free(how, limit)?;
                 if claimed.as_ref().is_none_or(|items| !items.is_empty()) {
-                    waiting.note_found();
+                    waiting.mark_found();
                     if let Awaiting::Work(line) = &waiting.awaiting {
                         self.wake_next(line, &[], false);
                     }
-                    waiting.waiter.note_looked();
+                    waiting.waiter.mark_looked();
                     return Ok(claimed.unwrap_or_default());
                 }
             }
-            waiting.expect(work_forecast.by_itself);
+            waiting.expect(work_forecast.until_next_event);
         }
         waiting.sleep(limit)?;
         Ok(Vec::new())
@@ -167,7 +167,7 @@ impl Queue {
 
     /// Claims; returns `None` if other writers held the lock for all of `limit`.
     fn claim_if_free(&self, how: &Claim, limit: Duration) -> Result<Option<Vec<ClaimedItem>>> {
-        let wait = Wait { limit: limit.min(self.options.patience), ..self.wait() };
+        let wait = LockWait { limit: limit.min(self.options.patience), ..self.wait() };
         match self.claim_within(how, wait) {
             Err(Error::Busy(_)) if limit < self.options.patience => Ok(None),
             claimed => claimed.map(Some),
@@ -185,7 +185,7 @@ impl Queue {
         if waiting.is_worth_looking
             && let Some(end) = self.ended(id)?
         {
-            waiting.note_found();
+            waiting.mark_found();
             return Ok(Some(end));
         }
         waiting.sleep(limit)?;
@@ -269,7 +269,7 @@ impl Queue {
         })?;
         let scout = forecast.scout;
         if scout.paused {
-            return Ok(WorkForecast { ready: false, brings_in: false, by_itself: None });
+            return Ok(WorkForecast { ready: false, brings_in: false, until_next_event: None });
         }
         let ready = scout.ready.is_some() && slot.is_none();
         let brings_in = scout.due
@@ -280,7 +280,7 @@ impl Queue {
             || forecast.has_anyone_died;
         // A free rate slot matters only if an item is ready to use it.
         let next = forecast.next_event.into_iter().chain(slot.filter(|_| scout.ready.is_some())).min();
-        let by_itself = next.map(|at| Duration::from_millis(at.saturating_sub(now.ms()).max(0).unsigned_abs()));
-        Ok(WorkForecast { ready, brings_in, by_itself })
+        let until_next_event = next.map(|at| Duration::from_millis(at.saturating_sub(now.ms()).max(0).unsigned_abs()));
+        Ok(WorkForecast { ready, brings_in, until_next_event })
     }
 }

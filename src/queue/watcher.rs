@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::model::{Item, Pick};
 use crate::store::Store;
 use crate::sync::{Mutex, wait};
-use crate::wake::{Awaiting, Call, News, Waiter};
+use crate::wake::{Awaiting, Call, Changes, Waiter};
 
 /// The thread returns at least this often, so that its owner can end it.
 const SLICE: Duration = Duration::from_millis(500);
@@ -63,7 +63,7 @@ pub struct Watcher {
 
 #[derive(Default)]
 struct State {
-    tickets: HashMap<u64, Place>,
+    tickets: HashMap<u64, Location>,
     endings: HashMap<i64, Vec<u64>>,
     /// Awaited ends that have not been looked up yet.
     fresh: Vec<i64>,
@@ -77,7 +77,7 @@ struct State {
 
 type LineKey = (usize, Want);
 
-enum Place {
+enum Location {
     Ending { queue: Arc<Queue>, id: i64, was_seen: bool },
     Line { line: LineKey, has_stood: bool },
 }
@@ -97,7 +97,7 @@ struct Watching {
     endings: Pace,
     lines: Pace,
     /// When the next timed event of each queue is due, according to the last lookup.
-    by_itself: HashMap<usize, Instant>,
+    until_next_event: HashMap<usize, Instant>,
 }
 
 /// When to look next, depending on the cost of a lookup.
@@ -134,7 +134,7 @@ impl Pace {
 impl State {
     fn call(&self) {
         if let Some(call) = &self.call {
-            call.ring();
+            call.wake();
         }
     }
 
@@ -196,7 +196,7 @@ impl Watcher {
     /// Waits for the end of an item. Returns whether a serving thread must be started.
     pub fn await_ending(&self, ticket: u64, queue: Arc<Queue>, id: i64) -> bool {
         let mut state = self.state.lock();
-        state.tickets.insert(ticket, Place::Ending { queue, id, was_seen: false });
+        state.tickets.insert(ticket, Location::Ending { queue, id, was_seen: false });
         state.endings.entry(id).or_default().push(ticket);
         if state.fresh.is_empty() {
             state.call();
@@ -207,14 +207,14 @@ impl Watcher {
     }
 
     /// Enters a line. Returns whether the ticket has its turn at once, because no other stands before it.
-    pub fn stand(&self, ticket: u64, queue: Arc<Queue>, want: Want) -> bool {
+    pub fn join_line(&self, ticket: u64, queue: Arc<Queue>, want: Want) -> bool {
         let mut state = self.state.lock();
         let key = (Arc::as_ptr(&queue) as usize, want);
         let new = || Line { queue, standing: BTreeSet::new(), at_turn: HashMap::new(), is_due: false };
         let line = state.lines.entry(key.clone()).or_insert_with(new);
         let has_turn = line.standing.is_empty() && line.turns() < TURNS;
         line.at_turn.extend(has_turn.then(|| (ticket, Instant::now())));
-        state.tickets.insert(ticket, Place::Line { line: key, has_stood: false });
+        state.tickets.insert(ticket, Location::Line { line: key, has_stood: false });
         has_turn
     }
 
@@ -222,7 +222,7 @@ impl Watcher {
     /// be started.
     pub fn await_turn(&self, ticket: u64) -> bool {
         let mut state = self.state.lock();
-        let Some(Place::Line { line: key, has_stood }) = state.tickets.get_mut(&ticket) else { return false };
+        let Some(Location::Line { line: key, has_stood }) = state.tickets.get_mut(&ticket) else { return false };
         let is_first_time = !std::mem::replace(has_stood, true);
         let key = key.clone();
         if let Some(line) = state.lines.get_mut(&key) {
@@ -244,7 +244,7 @@ impl Watcher {
         let mut was_looked_at = false;
         match state.tickets.remove(&ticket) {
             None => return true,
-            Some(Place::Ending { id, was_seen, .. }) => {
+            Some(Location::Ending { id, was_seen, .. }) => {
                 was_looked_at = was_seen;
                 if let Some(tickets) = state.endings.get_mut(&id) {
                     tickets.retain(|other| *other != ticket);
@@ -254,7 +254,7 @@ impl Watcher {
                     }
                 }
             }
-            Some(Place::Line { line: key, .. }) => {
+            Some(Location::Line { line: key, .. }) => {
                 let Some(line) = state.lines.get_mut(&key) else { return true };
                 line.standing.remove(&ticket);
                 let had_turn = line.at_turn.remove(&ticket).is_some();
@@ -307,13 +307,13 @@ impl Watcher {
             *watching = Watching::default();
             self.state.lock().call = None;
             std::thread::sleep(WITHOUT_WATCH);
-            self.everybody()
+            self.all_turns()
         });
         Some(turns)
     }
 
     /// Closes the watch on the file if no task waits, because the queue is being closed.
-    pub fn let_go(&self) {
+    pub fn close_if_idle(&self) {
         let state = self.state.lock();
         if !state.tickets.is_empty() {
             return;
@@ -330,7 +330,7 @@ impl Watcher {
     }
 
     /// Gives every ticket its turn, when there is nothing left to wait for.
-    pub fn everybody(&self) -> Vec<Turn> {
+    pub fn all_turns(&self) -> Vec<Turn> {
         let mut state = self.state.lock();
         let tickets = state.tickets.keys().copied().collect();
         Some(state.give_turns(tickets, None)).into_iter().filter(|turn| !turn.tickets.is_empty()).collect()
@@ -338,7 +338,7 @@ impl Watcher {
 
     fn watch(&self, watching: &mut Watching) -> Result<Vec<Turn>> {
         if watching.waiter.is_none() {
-            let Some(store) = self.store.upgrade() else { return Ok(self.everybody()) };
+            let Some(store) = self.store.upgrade() else { return Ok(self.all_turns()) };
             let waiter = Waiter::begin(store, Awaiting::Many)?;
             let mut state = self.state.lock();
             state.call = Some(waiter.call());
@@ -348,29 +348,31 @@ impl Watcher {
             watching.endings.is_due = true;
             watching.waiter = Some(waiter);
         }
-        let Watching { waiter: Some(waiter), endings, lines, by_itself } = watching else { return Ok(Vec::new()) };
+        let Watching { waiter: Some(waiter), endings, lines, until_next_event } = watching else {
+            return Ok(Vec::new());
+        };
         let until = Instant::now() + SLICE;
         loop {
-            let news = waiter.take_news();
+            let news = waiter.take_changes();
             let mut turns = Vec::new();
             self.look_at_endings(waiter, &news, endings, &mut turns);
-            self.look_at_lines(&news, lines, by_itself, &mut turns);
+            self.look_at_lines(&news, lines, until_next_event, &mut turns);
             let left = until.saturating_duration_since(Instant::now());
             if !turns.is_empty() {
-                waiter.note_found();
+                waiter.mark_found();
                 return Ok(turns);
             }
             if left.is_zero() || self.state.lock().tickets.is_empty() {
                 return Ok(turns);
             }
-            let next = by_itself.values().min().map(|at| at.saturating_duration_since(Instant::now()));
+            let next = until_next_event.values().min().map(|at| at.saturating_duration_since(Instant::now()));
             let next = next.unwrap_or(Duration::MAX).min(endings.pause()).min(lines.pause());
             waiter.sleep(Some(next), left)?;
         }
     }
 
     /// Looks up the ends that were reported and those not looked up yet, and from time to time all of them.
-    fn look_at_endings(&self, waiter: &Waiter, news: &News, pace: &mut Pace, turns: &mut Vec<Turn>) {
+    fn look_at_endings(&self, waiter: &Waiter, news: &Changes, pace: &mut Pace, turns: &mut Vec<Turn>) {
         pace.is_due |= news.all;
         let is_for_all = pace.is_time();
         let mut state = self.state.lock();
@@ -387,7 +389,7 @@ impl Watcher {
         let mut awaited: HashMap<usize, (Arc<Queue>, Vec<i64>)> = HashMap::new();
         for id in ids {
             for ticket in state.endings.get(&id).into_iter().flatten() {
-                let Some(Place::Ending { queue, .. }) = state.tickets.get(ticket) else { continue };
+                let Some(Location::Ending { queue, .. }) = state.tickets.get(ticket) else { continue };
                 let (_, ids) =
                     awaited.entry(Arc::as_ptr(queue) as usize).or_insert_with(|| (queue.clone(), Vec::new()));
                 if ids.last() != Some(&id) {
@@ -408,9 +410,9 @@ impl Watcher {
                 let outcome = queue.ended_among(ids);
                 let mut state = self.state.lock();
                 match outcome {
-                    Ok(ended) => state.note_ended(number, ids, ended, turns),
+                    Ok(ended) => state.mark_ended(number, ids, ended, turns),
                     // Each task finds the error itself.
-                    Err(_) => state.note_ended(number, &[], ids.iter().map(|id| (*id, None)).collect(), turns),
+                    Err(_) => state.mark_ended(number, &[], ids.iter().map(|id| (*id, None)).collect(), turns),
                 }
             }
         }
@@ -422,15 +424,15 @@ impl Watcher {
     /// Gives the first ticket of each line its turn if there seems to be something for it.
     fn look_at_lines(
         &self,
-        news: &News,
+        news: &Changes,
         pace: &mut Pace,
-        by_itself: &mut HashMap<usize, Instant>,
+        until_next_event: &mut HashMap<usize, Instant>,
         turns: &mut Vec<Turn>,
     ) {
         let now = Instant::now();
         let is_without_sign = pace.without_sign.is_none_or(|time| time <= now);
         let mut state = self.state.lock();
-        by_itself.retain(|number, at| {
+        until_next_event.retain(|number, at| {
             let is_over = *at <= now;
             if is_over {
                 state.lines.iter_mut().filter(|(key, _)| key.0 == *number).for_each(|(_, line)| line.is_due = true);
@@ -463,8 +465,8 @@ impl Watcher {
                     let first = first.collect::<Vec<_>>();
                     turns.extend((!first.is_empty()).then(|| state.give_turns(first, None)));
                     match next.and_then(|pause| Instant::now().checked_add(pause)) {
-                        Some(at) => by_itself.insert(number, at),
-                        None => by_itself.remove(&number),
+                        Some(at) => until_next_event.insert(number, at),
+                        None => until_next_event.remove(&number),
                     };
                 }
                 // Each task finds the error itself.
@@ -502,23 +504,23 @@ impl Watcher {
         {
             chosen.push(first);
         }
-        Ok((chosen, work_forecast.and_then(|work_forecast| work_forecast.by_itself)))
+        Ok((chosen, work_forecast.and_then(|work_forecast| work_forecast.until_next_event)))
     }
 }
 
 impl State {
     /// Gives turns to the tickets that wait for these ends in this queue, and marks `looked_at` as looked up.
-    fn note_ended(&mut self, number: usize, looked_at: &[i64], ended: Vec<(i64, Option<Item>)>, turns: &mut Vec<Turn>) {
+    fn mark_ended(&mut self, number: usize, looked_at: &[i64], ended: Vec<(i64, Option<Item>)>, turns: &mut Vec<Turn>) {
         for (id, item) in ended {
             let is_of_queue = |ticket: &u64| match self.tickets.get(ticket) {
-                Some(Place::Ending { queue, .. }) => Arc::as_ptr(queue) as usize == number,
+                Some(Location::Ending { queue, .. }) => Arc::as_ptr(queue) as usize == number,
                 _ => false,
             };
             let tickets = self.endings.get(&id).into_iter().flatten().copied().filter(is_of_queue).collect();
             turns.push(self.give_turns(tickets, item));
         }
         for ticket in looked_at.iter().filter_map(|id| self.endings.get(id)).flatten() {
-            if let Some(Place::Ending { was_seen, .. }) = self.tickets.get_mut(ticket) {
+            if let Some(Location::Ending { was_seen, .. }) = self.tickets.get_mut(ticket) {
                 *was_seen = true;
             }
         }
@@ -532,7 +534,7 @@ impl State {
 
     fn give_turn(&mut self, ticket: u64) -> Option<()> {
         match self.tickets.get(&ticket)? {
-            Place::Ending { id, .. } => {
+            Location::Ending { id, .. } => {
                 let id = *id;
                 self.tickets.remove(&ticket);
                 let tickets = self.endings.get_mut(&id)?;
@@ -542,7 +544,7 @@ impl State {
                     self.gone.push(id);
                 }
             }
-            Place::Line { line, .. } => {
+            Location::Line { line, .. } => {
                 let line = self.lines.get_mut(line)?;
                 if !line.standing.remove(&ticket) {
                     return None;

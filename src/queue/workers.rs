@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::model::parse_ms;
 use crate::rules::lease;
 use crate::rules::worker::{Kind, Record};
-use crate::store::{Held, Scope, View, Wait};
+use crate::store::{Held, LockWait, Scope, View};
 
 /// How many records are read at once.
 const MOST_RECORDS: usize = 1_000;
@@ -48,7 +48,7 @@ impl Queue {
     pub fn workers(&self) -> Result<Vec<Worker>> {
         let found = self.view(|view| self.find_workers(view, None))?;
         if found.has_dead {
-            let wait = Wait { limit: TIDY_LIMIT.min(self.options.patience), ..self.wait() };
+            let wait = LockWait { limit: TIDY_LIMIT.min(self.options.patience), ..self.wait() };
             match self.run_within(Verb::Lease, wait, |tx| self.remove_dead_loops(tx)) {
                 // The next loop that begins tries again.
                 Ok(()) | Err(Error::Busy(_) | Error::DiskFull(_) | Error::Storage(_)) => {}

@@ -25,7 +25,7 @@ pub enum Ending {
 
 impl Ending {
     /// Released without a delay or a reason.
-    pub fn given_back() -> Self {
+    pub fn released_now() -> Self {
         Self::Released { delay: 0, reason: None }
     }
 }
@@ -127,13 +127,13 @@ impl Decision {
 }
 
 /// Decides how the end of a claim is recorded; see [`decide`].
-pub fn conclude(ending: Ending, left: &RetryState, dice: f64) -> Decision {
+pub fn conclude(ending: Ending, left: &RetryState, fraction: f64) -> Decision {
     let was_lost = matches!(ending, Ending::Lost { .. });
     let reason = match &ending {
         Ending::Released { reason, .. } => reason.clone().map(presentable),
         _ => None,
     };
-    let (verdict, settled) = decide(ending, left, dice);
+    let (verdict, settled) = decide(ending, left, fraction);
     let error = match &verdict {
         Verdict::Done { .. } => None,
         Verdict::Pending { error, .. } => error.clone().or(reason),
@@ -144,8 +144,8 @@ pub fn conclude(ending: Ending, left: &RetryState, dice: f64) -> Decision {
     Decision { verdict, settled, history, was_lost }
 }
 
-/// Decides what becomes of the item. `dice` in 0..1 spreads the back-off; as an argument it keeps the rule pure.
-pub fn decide(ending: Ending, left: &RetryState, dice: f64) -> (Verdict, Settled) {
+/// Decides what becomes of the item. `fraction` in 0..1 spreads the back-off; as an argument it keeps the rule pure.
+pub fn decide(ending: Ending, left: &RetryState, fraction: f64) -> (Verdict, Settled) {
     match ending {
         Ending::Done { result } => (Verdict::Done { result }, Settled::Done),
         Ending::Released { delay, .. } => {
@@ -163,7 +163,7 @@ pub fn decide(ending: Ending, left: &RetryState, dice: f64) -> (Verdict, Settled
         Ending::Failed { error, retry_in, give_up } => {
             let retries = left.retries.saturating_add(1);
             let error = presentable(error);
-            let delay = retry_in.or_else(|| left.policy.map(|policy| policy.delay(retries, dice)));
+            let delay = retry_in.or_else(|| left.policy.map(|policy| policy.delay(retries, fraction)));
             match delay {
                 Some(delay) if !give_up && retries < left.limit() => {
                     (Verdict::Pending { delay_ms: positive(delay), retries, error: Some(error) }, Settled::Postponed)
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn release_counts_nothing() {
-        let (verdict, _) = decide(Ending::given_back(), &left(2, None), 0.5);
+        let (verdict, _) = decide(Ending::released_now(), &left(2, None), 0.5);
         assert_eq!(verdict, Verdict::Pending { delay_ms: None, retries: 2, error: None });
     }
 

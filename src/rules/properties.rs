@@ -137,8 +137,8 @@ proptest! {
     }
 
     #[test]
-    fn a_back_off_never_exceeds_its_cap(retry in retry(), failure in any::<u32>(), dice in 0.0..1.0) {
-        let delay = retry.delay(failure, dice);
+    fn a_back_off_never_exceeds_its_cap(retry in retry(), failure in any::<u32>(), fraction in 0.0..1.0) {
+        let delay = retry.delay(failure, fraction);
         prop_assert!(delay >= 0 && delay as f64 <= retry.cap * 1000.0 + 1.0, "{delay} of {retry}");
     }
 

@@ -62,7 +62,7 @@ impl Retry {
     }
 
     /// The delay after the given failure (the first is 1), in milliseconds.
-    pub fn delay(&self, failure: u32, dice: f64) -> i64 {
+    pub fn delay(&self, failure: u32, fraction: f64) -> i64 {
         let step = f64::from(failure.max(1));
         let pause = match self.kind {
             Backoff::Exponential => self.base * self.factor.powf(step - 1.0),
@@ -70,7 +70,7 @@ impl Retry {
         };
         // Zero times an overflowed power is NaN; with a base of zero the delay is zero.
         let pause = if pause.is_nan() { 0.0 } else { pause };
-        let spread = 1.0 + self.jitter * (2.0 * dice - 1.0);
+        let spread = 1.0 + self.jitter * (2.0 * fraction - 1.0);
         let seconds = (pause.min(self.cap) * spread).min(self.cap).clamp(0.0, LATEST_MS as f64 / 1000.0);
         (seconds * 1000.0).round() as i64
     }
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn jitter_spreads_to_both_sides() {
         let policy = Retry { jitter: 0.1, ..policy(Backoff::Linear) };
-        assert_eq!([0.0, 0.5, 1.0].map(|dice| policy.delay(1, dice)), [27_000, 30_000, 33_000]);
+        assert_eq!([0.0, 0.5, 1.0].map(|fraction| policy.delay(1, fraction)), [27_000, 30_000, 33_000]);
         assert_eq!(policy.delay(9, 1.0), 100_000, "never beyond the cap");
     }
 }

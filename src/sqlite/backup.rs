@@ -9,9 +9,9 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Database, Place, locks};
+use super::{Database, Location, locks};
 use crate::error::{Error, Result};
-use crate::store::Wait;
+use crate::store::LockWait;
 
 /// Pages copied between two checks for signals.
 const PAGES_AT_A_TIME: i32 = 1024;
@@ -24,13 +24,13 @@ impl Database {
     /// Copies the file to one that does not exist yet, with the same mode. The copy gets its name only once it is
     /// complete. A process that dies before leaves a `<target>.<random>.partial`, which a later backup to that name
     /// removes.
-    pub fn backup(&self, target: &Path, wait: Wait) -> Result<()> {
-        let Place::File(target) = Place::resolve(target)? else {
+    pub fn backup(&self, target: &Path, wait: LockWait) -> Result<()> {
+        let Location::File(target) = Location::resolve(target)? else {
             return Err(Error::Invalid("a backup is a file; give the path of one that does not exist yet".into()));
         };
         check_is_free(&target)?;
         remove_abandoned(&target);
-        let partial = Partial::new(&target, self.place())?;
+        let partial = Partial::new(&target, self.location())?;
         self.read(|source| {
             // One snapshot for the whole copy, which therefore excludes commits made in the meantime.
             let _snapshot = Snapshot::begin(source)?;
@@ -56,7 +56,7 @@ fn check_is_free(target: &Path) -> Result<()> {
     }
 }
 
-fn copy(source: &Connection, path: &Path, wait: Wait) -> Result<()> {
+fn copy(source: &Connection, path: &Path, wait: LockWait) -> Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut copy = Connection::open_with_flags(path, flags)?;
     // An unfinished copy is deleted, so it needs no journal.
@@ -101,7 +101,7 @@ struct Partial(PathBuf);
 impl Partial {
     /// Creates an empty file with a random name, so that two backups do not collide. Its mode never exceeds that of the
     /// source, so that only users who may read the source can read the copy.
-    fn new(target: &Path, source: &Place) -> Result<Self> {
+    fn new(target: &Path, source: &Location) -> Result<Self> {
         let number =
             getrandom::u64().map_err(|error| Error::Storage(format!("no random name for the copy: {error}")))?;
         let name = with_suffix(target, &format!(".{number:016x}.partial"));
@@ -133,11 +133,11 @@ impl Drop for Partial {
 }
 
 #[cfg(unix)]
-fn create(name: &Path, source: &Place) -> std::io::Result<File> {
+fn create(name: &Path, source: &Location) -> std::io::Result<File> {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     let mode = match source {
-        Place::File(path) => Some(std::fs::metadata(path)?.permissions().mode() & 0o777),
-        Place::Memory(_) => None,
+        Location::File(path) => Some(std::fs::metadata(path)?.permissions().mode() & 0o777),
+        Location::Memory(_) => None,
     };
     let made = File::options().write(true).create_new(true).mode(mode.map_or(0o666, |_| 0o600)).open(name)?;
     if let Some(mode) = mode {
@@ -147,7 +147,7 @@ fn create(name: &Path, source: &Place) -> std::io::Result<File> {
 }
 
 #[cfg(not(unix))]
-fn create(name: &Path, _source: &Place) -> std::io::Result<File> {
+fn create(name: &Path, _source: &Location) -> std::io::Result<File> {
     File::options().write(true).create_new(true).open(name)
 }
 

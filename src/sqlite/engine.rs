@@ -5,17 +5,17 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::Transaction;
-use super::file::{Database, Lent};
+use super::file::{BorrowedReader, Database};
 use super::foreign::Foreign;
-use super::locks::{self, SignOfLife};
+use super::locks::{self, LivenessLock};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::model::Now;
 use crate::store::{
-    Advance, ChangeWatch, Enqueue, Enqueued, Flush, ForeignStatements, Health, Liveness, Moved, Renewal, Store, Tx,
-    View, Wait,
+    Advance, ChangeWatch, CommitSync, Enqueue, Enqueued, ForeignStatements, Health, Liveness, LockWait, Moved, Renewal,
+    Store, Tx, View,
 };
-use crate::wake::Bell;
+use crate::wake::WakeSignal;
 
 /// The longest time that the write lock is left free between two transactions of a long call.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
@@ -23,12 +23,12 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 impl Store for Database {
     fn transact(
         &self,
-        flush: Flush,
+        commit_sync: CommitSync,
         clock: &Clock,
-        wait: Wait,
+        wait: LockWait,
         work: &mut (dyn FnMut(&dyn Tx) -> Result<()> + Send),
     ) -> Result<()> {
-        self.run_transaction(flush, clock, wait, &mut |tx: &Transaction| work(tx))
+        self.run_transaction(commit_sync, clock, wait, &mut |tx: &Transaction| work(tx))
     }
 
     fn look(&self, now: Now, is_moment: bool, look: &mut dyn FnMut(&dyn View) -> Result<()>) -> Result<()> {
@@ -40,15 +40,21 @@ impl Store for Database {
         })
     }
 
-    fn enqueue(&self, flush: Flush, clock: &Clock, wait: Wait, enqueue: &mut Enqueue) -> Result<Enqueued> {
-        self.in_transaction(flush, clock, wait, &mut |tx| tx.enqueue_all(enqueue))
+    fn enqueue(
+        &self,
+        commit_sync: CommitSync,
+        clock: &Clock,
+        wait: LockWait,
+        enqueue: &mut Enqueue,
+    ) -> Result<Enqueued> {
+        self.in_transaction(commit_sync, clock, wait, &mut |tx| tx.enqueue_all(enqueue))
     }
 
-    fn advance(&self, flush: Flush, clock: &Clock, wait: Wait, advance: &Advance) -> Result<Moved> {
-        self.in_transaction(flush, clock, wait, &mut |tx| tx.advance(advance))
+    fn advance(&self, commit_sync: CommitSync, clock: &Clock, wait: LockWait, advance: &Advance) -> Result<Moved> {
+        self.in_transaction(commit_sync, clock, wait, &mut |tx| tx.advance(advance))
     }
 
-    fn renew(&self, clock: &Clock, wait: Wait, renewals: &[Renewal]) -> Result<Vec<bool>> {
+    fn renew(&self, clock: &Clock, wait: LockWait, renewals: &[Renewal]) -> Result<Vec<bool>> {
         self.renew_all(clock, wait, renewals)
     }
 
@@ -57,7 +63,7 @@ impl Store for Database {
     }
 
     fn liveness(&self) -> Option<Arc<dyn Liveness>> {
-        Some(self.sign_of_life()?)
+        Some(self.liveness_lock()?)
     }
 
     fn new_liveness(&self) -> Option<Arc<dyn Liveness>> {
@@ -69,7 +75,7 @@ impl Store for Database {
     }
 
     fn tidy_liveness(&self) {
-        locks::tidy_signs();
+        locks::tidy_liveness_locks();
     }
 
     fn show_renewal_wait(&self, waits: bool) {
@@ -92,12 +98,12 @@ impl Store for Database {
         Database::check_is_there(self)
     }
 
-    fn bell(&self) -> &Bell {
-        Database::bell(self)
+    fn wake_signal(&self) -> &WakeSignal {
+        Database::wake_signal(self)
     }
 
     fn event_file(&self) -> Option<PathBuf> {
-        self.log_path()
+        self.wal_path()
     }
 
     fn change_watch(self: Arc<Self>) -> Result<Box<dyn ChangeWatch>> {
@@ -112,11 +118,11 @@ impl Store for Database {
         Database::health(self, queue, now, lease_ms, thorough)
     }
 
-    fn backup(&self, target: &Path, wait: Wait) -> Result<()> {
+    fn backup(&self, target: &Path, wait: LockWait) -> Result<()> {
         Database::backup(self, target, wait)
     }
 
-    fn compact(&self, wait: Wait) -> Result<()> {
+    fn compact(&self, wait: LockWait) -> Result<()> {
         Database::compact(self, wait)
     }
 
@@ -127,7 +133,7 @@ impl Store for Database {
     /// Other programs poll for the lock, and would rarely find it free in the instant between two transactions. So it
     /// is left free for half as long as it was held.
     fn let_others_write(&self, held: Duration) {
-        if self.log_path().is_some() {
+        if self.wal_path().is_some() {
             std::thread::sleep((held / 2).min(LONGEST_PAUSE));
         }
     }
@@ -137,13 +143,13 @@ impl Database {
     /// Runs one move in a transaction.
     fn in_transaction<T: Send>(
         &self,
-        flush: Flush,
+        commit_sync: CommitSync,
         clock: &Clock,
-        wait: Wait,
+        wait: LockWait,
         run: &mut (dyn FnMut(&Transaction) -> Result<T> + Send),
     ) -> Result<T> {
         let mut value = None;
-        self.run_transaction(flush, clock, wait, &mut |tx: &Transaction| {
+        self.run_transaction(commit_sync, clock, wait, &mut |tx: &Transaction| {
             value = Some(run(tx)?);
             Ok(())
         })?;
@@ -151,43 +157,43 @@ impl Database {
     }
 }
 
-impl Liveness for SignOfLife {
+impl Liveness for LivenessLock {
     fn number(&self) -> i64 {
         self.number
     }
 
     fn keep_for(self: Arc<Self>, time: Duration) {
-        locks::keep_sign(self, time);
+        locks::keep_liveness_lock(self, time);
     }
 }
 
 /// Reads `data_version` on a separate connection; it changes with every commit of another connection.
 struct VersionWatch {
-    version: Option<(Lent, i64)>,
+    version: Option<(BorrowedReader, i64)>,
     database: Weak<Database>,
 }
 
 impl ChangeWatch for VersionWatch {
     fn has_changed(&mut self) -> Result<bool> {
-        let Some((lent, known)) = self.version.take() else {
+        let Some((reader, known)) = self.version.take() else {
             if let Some(database) = self.database.upgrade()
-                && let Some(lent) = database.lend()?
+                && let Some(reader) = database.borrow_reader_if_file()?
             {
-                let version = lent.data_version()?;
-                self.version = Some((lent, version));
+                let version = reader.data_version()?;
+                self.version = Some((reader, version));
             }
             return Ok(true);
         };
-        let version = lent.data_version()?;
-        self.version = Some((lent, version));
+        let version = reader.data_version()?;
+        self.version = Some((reader, version));
         Ok(version != known)
     }
 }
 
 impl Drop for VersionWatch {
     fn drop(&mut self) {
-        if let (Some((lent, _)), Some(database)) = (self.version.take(), self.database.upgrade()) {
-            database.take_back(lent);
+        if let (Some((reader, _)), Some(database)) = (self.version.take(), self.database.upgrade()) {
+            database.return_reader(reader);
         }
     }
 }

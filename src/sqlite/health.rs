@@ -2,21 +2,23 @@
 
 use rusqlite::{Connection, params};
 
-use super::{Database, Place, Transaction, locks, migrate, schema, statement};
+use super::{Database, Location, Transaction, locks, migrate, schema, statement};
 use crate::error::{Error, Result};
 use crate::model::Now;
-use crate::store::{Health, Kept, View};
+use crate::store::{Health, ReferencedItem, View};
 
 /// The largest number of faults, and of items of each kind, that is reported.
 const MOST_REPORTED: usize = 100;
 
 impl Database {
     pub fn health(&self, queue: &str, now: Now, lease_ms: i64, thorough: bool) -> Result<Health> {
-        let (own_locks, writer) = match self.place() {
-            Place::Memory(_) => (true, None),
-            Place::File(path) => (locks::has_own_locks(path), locks::blocking_lock(path).and_then(|lock| name(&lock))),
+        let (own_locks, writer) = match self.location() {
+            Location::Memory(_) => (true, None),
+            Location::File(path) => {
+                (locks::has_own_locks(path), locks::blocking_lock(path).and_then(|lock| name(&lock)))
+            }
         };
-        let wal_bytes = self.log_path().and_then(|wal| std::fs::metadata(wal).ok()).map_or(0, |file| file.len());
+        let wal_bytes = self.wal_path().and_then(|wal| std::fs::metadata(wal).ok()).map_or(0, |file| file.len());
         self.read(|connection| {
             let page_bytes = number(connection, "PRAGMA page_size")?;
             // Damage is a result here, not an error.
@@ -39,7 +41,7 @@ impl Database {
             let unknown_status = or_fault(if thorough { unknown_status(connection, queue) } else { Ok(Vec::new()) })?;
             Ok(Health {
                 faults,
-                mended: self.mended().to_vec(),
+                recreated: self.recreated().to_vec(),
                 unknown_status,
                 kept: self.kept(connection, queue)?,
                 schema_version: migrate::version(connection)?,
@@ -53,12 +55,12 @@ impl Database {
         })
     }
 
-    fn kept(&self, connection: &Connection, queue: &str) -> Result<Vec<Kept>> {
+    fn kept(&self, connection: &Connection, queue: &str) -> Result<Vec<ReferencedItem>> {
         let mut kept = Vec::new();
         for reference in self.references().of(connection)?.iter() {
             let mut ids = reference.finished(connection, queue, MOST_REPORTED)?;
             ids.sort_unstable();
-            kept.extend(ids.into_iter().map(|id| Kept { id, table: reference.table.clone() }));
+            kept.extend(ids.into_iter().map(|id| ReferencedItem { id, table: reference.table.clone() }));
         }
         Ok(kept)
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
-use super::{Place, schema, statement};
+use super::{Location, schema, statement};
 use crate::error::{Error, Result};
 
 /// The schema this version writes.
@@ -17,25 +17,25 @@ const INCREMENTAL: i64 = 2;
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Free pages can be returned to the file system in small steps.
-    pub gives_back_space: bool,
+    pub returns_space: bool,
 }
 
 /// What opening a file found and did.
 pub struct Prepared {
     pub shape: Shape,
     /// Schema objects that were missing or altered, and were recreated.
-    pub mended: Vec<String>,
+    pub recreated: Vec<String>,
 }
 
 /// Migrates a newly opened file to the current schema and switches it to WAL mode.
-pub fn prepare(connection: &mut Connection, place: &Place, patience: Duration) -> Result<Prepared> {
+pub fn prepare(connection: &mut Connection, location: &Location, patience: Duration) -> Result<Prepared> {
     // Reads first. Nothing is written to a file that is not a database, belongs to a newer version, or has another kind
     // of table under our name.
     let found = version(connection)?;
     if found == 0 {
         check_table(connection)?;
     }
-    if let Place::File(_) = place {
+    if let Location::File(_) = location {
         // Takes effect only in an empty file, which will be ours. Its free pages can then be returned in small steps.
         if connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0))? == 0 {
             connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
@@ -43,9 +43,9 @@ pub fn prepare(connection: &mut Connection, place: &Place, patience: Duration) -
         switch_to_wal(connection, patience)?;
     }
     let is_whole = found == VERSION && schema::differences(connection)?.is_empty() && has_place_for_lease(connection)?;
-    let mended = if is_whole { Vec::new() } else { upgrade(connection)? };
+    let recreated = if is_whole { Vec::new() } else { upgrade(connection)? };
     let vacuum: i64 = connection.query_row("PRAGMA auto_vacuum", [], |row| row.get(0))?;
-    Ok(Prepared { shape: Shape { gives_back_space: vacuum == INCREMENTAL }, mended })
+    Ok(Prepared { shape: Shape { returns_space: vacuum == INCREMENTAL }, recreated })
 }
 
 fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
@@ -62,14 +62,14 @@ fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
     } else if found < VERSION {
         migrate(&tx, found)?;
     }
-    let mended = schema::mend(&tx)?;
+    let recreated = schema::mend(&tx)?;
     let has_place_for_lease = lease_is_ours(&tx)? || (may_use_meta && has_meta_of_membox(&tx)?);
     if !has_place_for_lease {
         tx.execute(statement!("lease_is_ours_set"), [])?;
     }
     tx.execute(statement!("schema_version_set"), [VERSION.to_string()])?;
     tx.commit()?;
-    Ok(if found == VERSION || has_lost_version { mended } else { Vec::new() })
+    Ok(if found == VERSION || has_lost_version { recreated } else { Vec::new() })
 }
 
 /// Returns whether worker leases can be stored. Without our own table, that is another fault.

@@ -27,8 +27,8 @@ mod schema;
 mod settings;
 
 #[cfg(feature = "python")]
-pub use file::ring_all;
-pub use file::{Database, Place, has_queue};
+pub use file::wake_all;
+pub use file::{Database, Location, has_queue};
 #[cfg(feature = "python")]
 pub use locks::{COMMIT_CHECK, FORK, LOCKS, install};
 pub use remove::remove;

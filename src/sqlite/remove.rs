@@ -5,8 +5,8 @@ use std::path::Path;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::file::{self, Identity, PATIENCE};
-use super::locks::{self, SignOfLife};
-use super::{Place, migrate, schema, statement};
+use super::locks::{self, LivenessLock};
+use super::{Location, migrate, schema, statement};
 use crate::error::{Error, Result};
 use crate::model::Now;
 use crate::rules::lease;
@@ -15,26 +15,26 @@ use crate::store::Removal;
 /// Removes the queue from an existing file, or with `dry_run` only reports what would be removed. Unfinished items are
 /// removed only with `discard`.
 pub fn remove(given: &Path, discard: bool, dry_run: bool, now: Now) -> Result<Removal> {
-    let place = Place::resolve(given)?;
-    let Place::File(path) = &place else {
+    let location = Location::resolve(given)?;
+    let Location::File(path) = &location else {
         return Err(Error::Invalid("a queue in memory is removed by closing it; give the path of a file".into()));
     };
     if file::is_open(path) {
         return Err(Error::Busy("a queue of this process has the file open; close it first".into()).about(path));
     }
-    let removed = remove_from(&place, path, discard, dry_run, now);
+    let removed = remove_from(&location, path, discard, dry_run, now);
     locks::sweep();
     removed.map_err(|error| error.about(path))
 }
 
-fn remove_from(place: &Place, path: &Path, discard: bool, dry_run: bool, now: Now) -> Result<Removal> {
-    let mut connection = file::connect_existing(place)?;
+fn remove_from(location: &Location, path: &Path, discard: bool, dry_run: bool, now: Now) -> Result<Removal> {
+    let mut connection = file::connect_existing(location)?;
     if migrate::version(&connection)? == 0 && !schema::has_remains(&connection)? {
         return Err(Error::Invalid(format!("{}: the file has no queue in it; nothing was changed", path.display())));
     }
     if !dry_run {
         // Afterwards the file has every object of ours under the name that this version knows.
-        migrate::prepare(&mut connection, place, PATIENCE)?;
+        migrate::prepare(&mut connection, location, PATIENCE)?;
     }
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     check_is_idle(&tx, path, now)?;
@@ -75,11 +75,11 @@ fn check_is_idle(connection: &Connection, path: &Path, now: Now) -> Result<()> {
     if migrate::has_meta_of_membox(connection)? {
         records.extend(texts(connection, statement!("leases"))?);
     }
-    let is_alive = |holder| SignOfLife::is_seen(device, inode, holder);
+    let is_alive = |holder| LivenessLock::is_seen(device, inode, holder);
     let live = records.iter().find_map(|record| lease::live(Some(record), lease::DEFAULT_TTL_MS, now, is_alive));
     let who = match live {
         Some(record) => format!("process {} works on it or is about to", record.pid),
-        None if SignOfLife::is_any_seen(device, inode) => "another process works on it".into(),
+        None if LivenessLock::is_any_seen(device, inode) => "another process works on it".into(),
         None => return Ok(()),
     };
     Err(Error::Busy(format!("{who}; stop the workers of this file first, nothing was removed")))

@@ -3,12 +3,12 @@
 use super::Database;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::store::{Flush, Renewal, Renews, Store, Tx, Wait};
+use crate::store::{CommitSync, LockWait, Renewal, Renews, Store, Tx};
 
 impl Database {
-    pub(super) fn renew_all(&self, clock: &Clock, wait: Wait, renewals: &[Renewal]) -> Result<Vec<bool>> {
+    pub(super) fn renew_all(&self, clock: &Clock, wait: LockWait, renewals: &[Renewal]) -> Result<Vec<bool>> {
         (self as &dyn Store)
-            .write(Flush::Normal, clock, wait, |tx| renewals.iter().map(|renewal| renew(tx, renewal)).collect())
+            .write(CommitSync::Normal, clock, wait, |tx| renewals.iter().map(|renewal| renew(tx, renewal)).collect())
     }
 }
 

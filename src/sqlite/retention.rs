@@ -6,7 +6,7 @@ use rusqlite::types::Value as SqlValue;
 use super::{Transaction, statement};
 use crate::error::Result;
 use crate::model::Status;
-use crate::store::{Ended, Kept, RetentionTx};
+use crate::store::{Ended, ReferencedItem, RetentionTx};
 
 /// The free pages that a file keeps: one in `KEPT_FREE_PART` of all its pages, and at least `KEPT_FREE_PAGES`.
 const KEPT_FREE_PART: i64 = 5;
@@ -27,11 +27,11 @@ impl RetentionTx for Transaction<'_> {
         Ok(self.one::<Option<i64>>(statement!("id_ahead"), params![id, rows])?.flatten())
     }
 
-    fn kept(&self, queue: &str, ids: &[i64]) -> Result<Vec<Kept>> {
+    fn kept(&self, queue: &str, ids: &[i64]) -> Result<Vec<ReferencedItem>> {
         let mut kept = Vec::new();
         for reference in self.database.references().of(self.connection)?.iter() {
             let found = reference.among(self.connection, queue, ids)?;
-            kept.extend(found.into_iter().map(|id| Kept { id, table: reference.table.clone() }));
+            kept.extend(found.into_iter().map(|id| ReferencedItem { id, table: reference.table.clone() }));
         }
         Ok(kept)
     }
@@ -59,11 +59,11 @@ impl RetentionTx for Transaction<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn give_back_space(&self, most: i64) -> Result<bool> {
+    fn return_space(&self, most: i64) -> Result<bool> {
         let ask = |pragma: &str| -> Result<i64> {
             Ok(self.connection.prepare_cached(pragma)?.query_row([], |row| row.get(0))?)
         };
-        if !self.database.shape().gives_back_space {
+        if !self.database.shape().returns_space {
             return Ok(false);
         }
         let (free, pages) = (ask("PRAGMA freelist_count")?, ask("PRAGMA page_count")?);

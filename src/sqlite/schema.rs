@@ -78,8 +78,8 @@ pub fn differences(connection: &Connection) -> Result<Vec<Difference>> {
     let expected = expected()?;
     let mut present = objects(connection)?;
     let compare = |expected: &'static Object| {
-        let place = present.iter().position(|object| object.has_name_of(expected));
-        let found = place.map(|place| present.swap_remove(place));
+        let location = present.iter().position(|object| object.has_name_of(expected));
+        let found = location.map(|location| present.swap_remove(location));
         let is_right = found.as_ref().is_some_and(|found| found.is_like(expected));
         (!is_right).then_some(Difference { expected, found })
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Store;
 use crate::error::Result;
 use crate::model::Now;
-use crate::sqlite::{self, Database, Place};
+use crate::sqlite::{self, Database, Location};
 
 /// Protections that tests can switch off to show what they prevent.
 #[cfg(feature = "python")]
@@ -15,25 +15,25 @@ pub use crate::sqlite::{COMMIT_CHECK, FORK, LOCKS};
 
 /// The location of a database. Two addresses of one database are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address(Place);
+pub struct Address(Location);
 
 impl Address {
     /// Resolves an address as the user gave it.
     pub fn resolve(given: &Path) -> Result<Self> {
-        Place::resolve(given).map(Self)
+        Location::resolve(given).map(Self)
     }
 
     /// The file, if the database is a file.
     pub fn path(&self) -> Option<PathBuf> {
         match &self.0 {
-            Place::Memory(_) => None,
-            Place::File(path) => Some(path.clone()),
+            Location::Memory(_) => None,
+            Location::File(path) => Some(path.clone()),
         }
     }
 
     /// Returns whether a forked child can open it again; it cannot open a database in memory.
     pub fn outlives_process(&self) -> bool {
-        matches!(self.0, Place::File(_))
+        matches!(self.0, Location::File(_))
     }
 }
 
@@ -64,7 +64,7 @@ pub fn remove(path: &Path, discard: bool, dry_run: bool, now: Now) -> Result<Rem
 /// Wakes every waiting thread of this process: the clock was changed, or the interpreter is exiting.
 #[cfg(feature = "python")]
 pub fn wake_all() {
-    sqlite::ring_all();
+    sqlite::wake_all();
 }
 
 /// Work that must be done once, before the first open.

@@ -8,11 +8,11 @@ use super::{Advance, Enqueue, Enqueued, ForeignStatements, Health, Moved, Renewa
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::model::Now;
-use crate::wake::Bell;
+use crate::wake::WakeSignal;
 
 /// What a commit waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flush {
+pub enum CommitSync {
     /// For the disk: an acknowledged commit survives a power cut.
     Full,
     /// For the operating system: a commit survives the process, but a power cut may roll back the latest commits.
@@ -21,7 +21,7 @@ pub enum Flush {
 
 /// How a call waits for other writers.
 #[derive(Clone, Copy)]
-pub struct Wait {
+pub struct LockWait {
     /// The longest wait.
     pub limit: Duration,
     /// Called between two slices of the wait; returns whether to abandon it.
@@ -30,7 +30,7 @@ pub struct Wait {
     pub warn: fn(&str),
 }
 
-impl Wait {
+impl LockWait {
     /// A wait without a caller that could interrupt it or receive warnings.
     pub fn up_to(limit: Duration) -> Self {
         Self { limit, interrupted: || false, warn: |_| {} }
@@ -58,9 +58,9 @@ pub trait Store: Send + Sync {
     /// after the transaction has its locks.
     fn transact(
         &self,
-        flush: Flush,
+        commit_sync: CommitSync,
         clock: &Clock,
-        wait: Wait,
+        wait: LockWait,
         work: &mut (dyn FnMut(&dyn Tx) -> Result<()> + Send),
     ) -> Result<()>;
 
@@ -69,14 +69,20 @@ pub trait Store: Send + Sync {
     fn look(&self, now: Now, is_moment: bool, look: &mut dyn FnMut(&dyn View) -> Result<()>) -> Result<()>;
 
     /// Enqueues all items or none, in one transaction. Locks nothing that an enqueue of other keys needs.
-    fn enqueue(&self, flush: Flush, clock: &Clock, wait: Wait, enqueue: &mut Enqueue) -> Result<Enqueued>;
+    fn enqueue(
+        &self,
+        commit_sync: CommitSync,
+        clock: &Clock,
+        wait: LockWait,
+        enqueue: &mut Enqueue,
+    ) -> Result<Enqueued>;
 
     /// Records ends, brings in what is due, and claims, in one transaction; see [`Advance`]. Locks the items that end and
     /// those it claims, and a queue's rate if it has one.
-    fn advance(&self, flush: Flush, clock: &Clock, wait: Wait, advance: &Advance) -> Result<Moved>;
+    fn advance(&self, commit_sync: CommitSync, clock: &Clock, wait: LockWait, advance: &Advance) -> Result<Moved>;
 
     /// Renews each lease that is still held, for the duration its renewal names. Returns for each whether it was held.
-    fn renew(&self, clock: &Clock, wait: Wait, renewals: &[Renewal]) -> Result<Vec<bool>>;
+    fn renew(&self, clock: &Clock, wait: LockWait, renewals: &[Renewal]) -> Result<Vec<bool>>;
 
     /// The statements for the caller's own connection.
     fn foreign(&self) -> &'static dyn ForeignStatements;
@@ -108,7 +114,7 @@ pub trait Store: Send + Sync {
     fn check_is_there(&self) -> Result<()>;
 
     /// Notified after each commit of this process.
-    fn bell(&self) -> &Bell;
+    fn wake_signal(&self) -> &WakeSignal;
 
     /// A file whose change events hint at commits of other processes, if there is one.
     fn event_file(&self) -> Option<PathBuf>;
@@ -122,10 +128,10 @@ pub trait Store: Send + Sync {
     fn health(&self, queue: &str, now: Now, lease_ms: i64, thorough: bool) -> Result<Health>;
 
     /// Copies the database, as of one moment, to a new file.
-    fn backup(&self, target: &Path, wait: Wait) -> Result<()>;
+    fn backup(&self, target: &Path, wait: LockWait) -> Result<()>;
 
     /// Returns the space of removed rows to the file system.
-    fn compact(&self, wait: Wait) -> Result<()>;
+    fn compact(&self, wait: LockWait) -> Result<()>;
 
     /// Does periodic maintenance, as far as that needs no waiting.
     fn checkpoint(&self) -> Result<()>;
@@ -138,14 +144,14 @@ impl dyn Store + '_ {
     /// Runs `work` in one write transaction and returns its result; see [`Store::transact`].
     pub fn write<T: Send>(
         &self,
-        flush: Flush,
+        commit_sync: CommitSync,
         clock: &Clock,
-        wait: Wait,
+        wait: LockWait,
         work: impl FnOnce(&dyn Tx) -> Result<T> + Send,
     ) -> Result<T> {
         let mut work = Some(work);
         let mut value = None;
-        self.transact(flush, clock, wait, &mut |tx| {
+        self.transact(commit_sync, clock, wait, &mut |tx| {
             let work = work.take().ok_or_else(|| Error::Storage("work was asked for twice".into()))?;
             value = Some(work(tx)?);
             Ok(())

@@ -1,17 +1,17 @@
 //! The health of a database and of a queue in it.
 
-use super::Kept;
+use super::ReferencedItem;
 
 #[derive(Clone, Debug)]
 pub struct Health {
     /// What SQLite found wrong with the file, and what our schema lacks or has altered; empty if it is sound.
     pub faults: Vec<String>,
     /// Schema objects that were missing or altered when the file was opened, and were recreated.
-    pub mended: Vec<String>,
+    pub recreated: Vec<String>,
     /// Items with an unknown status, which no verb sees; only a thorough check finds them.
     pub unknown_status: Vec<i64>,
     /// Finished items that rows of other tables refer to; retention skips them.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<ReferencedItem>,
     pub schema_version: i64,
     pub file_bytes: i64,
     /// Space of removed rows in the file.

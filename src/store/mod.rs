@@ -30,7 +30,7 @@ pub use address::{Address, Removal, has_queue, open, remove};
 pub use address::{COMMIT_CHECK, FORK, LOCKS, install, wake_all};
 pub use advance::{Advance, Closing, End, Granted, LeaseRef, Moved, Served, Want, WhenDone};
 pub use claim::{ClaimTx, Scout};
-pub use engine::{ChangeWatch, Flush, Liveness, Store, Wait};
+pub use engine::{ChangeWatch, CommitSync, Liveness, LockWait, Store};
 pub use enqueue::{Enqueue, EnqueueTx, Enqueued, NewRow, Put};
 pub use finish::{Claimed, Fence, FinishTx};
 pub use foreign::{ForeignStatements, Statement};
@@ -41,7 +41,7 @@ pub use read::{Forecast, Held, Page, View, Waiting};
 pub use reclaim::ReclaimTx;
 pub use renew::{Renewal, Renews};
 pub use repair::RepairTx;
-pub use retention::{Ended, Kept, RetentionTx};
+pub use retention::{Ended, ReferencedItem, RetentionTx};
 pub use schedule::ScheduleTx;
 pub use settings::{SettingsTx, StoredSettings};
 

@@ -12,7 +12,7 @@ pub struct Ended {
 
 /// An item that a row of another table refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct ReferencedItem {
     pub id: i64,
     pub table: String,
 }
@@ -28,7 +28,7 @@ pub trait RetentionTx {
     fn id_ahead(&self, id: i64, rows: i64) -> Result<Option<i64>>;
 
     /// Of the given items, those that foreign keys of other tables refer to.
-    fn kept(&self, queue: &str, ids: &[i64]) -> Result<Vec<Kept>>;
+    fn kept(&self, queue: &str, ids: &[i64]) -> Result<Vec<ReferencedItem>>;
 
     /// Returns whether any foreign key can refer to items.
     fn has_references(&self) -> Result<bool>;
@@ -40,5 +40,5 @@ pub trait RetentionTx {
     fn timeless(&self, queue: &str, after: i64, limit: i64) -> Result<Vec<Ended>>;
 
     /// Gives some unused space back to the file system. Returns whether there is more.
-    fn give_back_space(&self, most: i64) -> Result<bool>;
+    fn return_space(&self, most: i64) -> Result<bool>;
 }

@@ -16,9 +16,9 @@ const WITHOUT_EVENTS: Duration = Duration::from_millis(20);
 
 /// Wakes one sleeping thread.
 pub struct Alarm {
-    bell: OwnedFd,
+    wake_signal: OwnedFd,
     /// The thread has not woken yet. Waking it again would be a needless system call.
-    is_rung: AtomicBool,
+    is_set: AtomicBool,
 }
 
 /// File events of the WAL, which show commits of other processes. If the system refuses them (inotify instances and
@@ -44,20 +44,21 @@ pub struct Woken {
 impl Alarm {
     pub fn new() -> Result<Self> {
         // SAFETY: creates a descriptor that nothing else uses.
-        let bell = owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) }).ok_or_else(|| {
-            Error::Storage(format!("the system refused an eventfd: {}", std::io::Error::last_os_error()))
-        })?;
-        Ok(Self { bell, is_rung: AtomicBool::new(false) })
+        let wake_signal =
+            owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) }).ok_or_else(|| {
+                Error::Storage(format!("the system refused an eventfd: {}", std::io::Error::last_os_error()))
+            })?;
+        Ok(Self { wake_signal, is_set: AtomicBool::new(false) })
     }
 
-    pub fn ring(&self) {
-        if self.is_rung.swap(true, Ordering::SeqCst) {
+    pub fn wake(&self) {
+        if self.is_set.swap(true, Ordering::SeqCst) {
             return;
         }
         let one = 1u64.to_ne_bytes();
         // SAFETY: writes eight bytes from our buffer. It fails only if the counter is full, and then the thread wakes
         // anyway.
-        unsafe { libc::write(self.bell.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+        unsafe { libc::write(self.wake_signal.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     }
 
     /// Sleeps until woken, at most for `limit`. File events also wake a thread that watches, unless `in_haste`: those
@@ -72,16 +73,16 @@ impl Alarm {
         let limit = if is_blind { limit.min(WITHOUT_EVENTS) } else { limit };
         let events = watch.filter(|_| !in_haste).and_then(|watch| watch.inotify.as_ref());
         let entry = |fd: c_int| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let mut waits = [entry(self.bell.as_raw_fd()), entry(events.map_or(-1, AsRawFd::as_raw_fd))];
+        let mut waits = [entry(self.wake_signal.as_raw_fd()), entry(events.map_or(-1, AsRawFd::as_raw_fd))];
         let time = libc::timespec { tv_sec: limit.as_secs() as libc::time_t, tv_nsec: limit.subsec_nanos().into() };
         // SAFETY: two valid entries, a valid time and no mask.
         let code = unsafe { libc::ppoll(waits.as_mut_ptr(), waits.len() as libc::nfds_t, &time, std::ptr::null()) };
         let interrupted = code < 0;
         if code > 0 && waits[0].revents != 0 {
-            drain(&self.bell);
+            drain(&self.wake_signal);
             // Cleared after draining. A thread that rings in between writes nothing, but the look that follows sees its
             // change.
-            self.is_rung.store(false, Ordering::SeqCst);
+            self.is_set.store(false, Ordering::SeqCst);
         }
         Woken { touched: watch.is_some_and(Events::were_any), is_blind, interrupted }
     }
@@ -145,10 +146,10 @@ impl Events {
     }
 }
 
-fn drain(bell: &OwnedFd) {
+fn drain(wake_signal: &OwnedFd) {
     let mut count = [0u8; 8];
     // SAFETY: reads eight bytes into our buffer; it is harmless if there is nothing to read.
-    unsafe { libc::read(bell.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+    unsafe { libc::read(wake_signal.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
 }
 
 fn owned(fd: c_int) -> Option<OwnedFd> {

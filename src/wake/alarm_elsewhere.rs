@@ -13,8 +13,8 @@ const WITHOUT_EVENTS: Duration = Duration::from_millis(20);
 /// Wakes one sleeping thread.
 #[derive(Default)]
 pub struct Alarm {
-    is_rung: Mutex<bool>,
-    bell: Condvar,
+    is_set: Mutex<bool>,
+    wake_signal: Condvar,
 }
 
 /// Replaces file events: the thread that watches sleeps only briefly.
@@ -46,19 +46,19 @@ impl Alarm {
         Ok(Self::default())
     }
 
-    pub fn ring(&self) {
-        *self.is_rung.lock() = true;
-        self.bell.notify_all();
+    pub fn wake(&self) {
+        *self.is_set.lock() = true;
+        self.wake_signal.notify_all();
     }
 
     pub fn sleep(&self, limit: Duration, watch: Option<&Events>, _in_haste: bool) -> Woken {
         let is_blind = watch.is_some_and(|watch| !watch.is_in_memory);
         let limit = if is_blind { limit.min(WITHOUT_EVENTS) } else { limit };
-        let mut is_rung = self.is_rung.lock();
-        if !*is_rung {
-            is_rung = wait(&self.bell, is_rung, Some(limit));
+        let mut is_set = self.is_set.lock();
+        if !*is_set {
+            is_set = wait(&self.wake_signal, is_set, Some(limit));
         }
-        *is_rung = false;
+        *is_set = false;
         Woken { is_blind, ..Woken::default() }
     }
 }

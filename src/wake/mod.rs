@@ -33,7 +33,7 @@ pub const POLL: Duration = Duration::from_millis(500);
 
 /// Wakes sleeping threads after each commit of this process that may concern them.
 #[derive(Default)]
-pub struct Bell {
+pub struct WakeSignal {
     state: Mutex<State>,
     /// Held while a waiter begins. No waiter looks before the watch has recorded its first version of the file.
     beginning: Mutex<()>,
@@ -63,20 +63,20 @@ struct State {
 struct Sleeper {
     alarm: Alarm,
     /// Only for a watcher, which asks why it was woken.
-    news: Option<Mutex<News>>,
+    news: Option<Mutex<Changes>>,
     /// The line of a thread that waits to claim; a thread without a line is always woken.
     line: Option<Arc<str>>,
-    /// It was woken, and has not begun to look. Written under the Bell's lock, as are the next three.
+    /// It was woken, and has not begun to look. Written under the WakeSignal's lock, as are the next three.
     has_turn: AtomicBool,
     is_asleep: AtomicBool,
     is_watching: AtomicBool,
-    /// The Bell's count when it looked last.
+    /// The WakeSignal's count when it looked last.
     seen: AtomicU64,
 }
 
 /// Why a watcher was woken.
 #[derive(Debug, Default)]
-pub struct News {
+pub struct Changes {
     /// Awaited items that have ended.
     pub ended: Vec<i64>,
     /// Something may be claimable.
@@ -89,14 +89,14 @@ pub struct News {
     awaited: HashSet<i64>,
 }
 
-impl Bell {
+impl WakeSignal {
     /// Wakes all threads: anything may have changed.
-    pub fn ring(&self) {
-        self.state.lock().ring();
+    pub fn wake(&self) {
+        self.state.lock().wake();
     }
 
     /// Wakes one thread of each line that waits for work. Those that wait for an item's end sleep on.
-    pub fn ring_for_work(&self) {
+    pub fn wake_for_work(&self) {
         let mut state = self.state.lock();
         state.count += 1;
         state.ring_lines(None, |news| news.work = true);
@@ -115,37 +115,37 @@ impl Bell {
     }
 
     /// Wakes only the threads that wait for the end of this item.
-    pub fn ring_for_ending(&self, id: i64) {
+    pub fn wake_for_end(&self, id: i64) {
         let state = self.state.lock();
         let watchers = state.work.iter().filter(|sleeper| sleeper.awaits(id));
         for sleeper in watchers.chain(state.endings.get(&id).into_iter().flatten()) {
-            sleeper.ring(|news| news.ended.push(id));
+            sleeper.wake(|news| news.ended.push(id));
         }
     }
 }
 
 impl State {
-    fn ring(&mut self) {
+    fn wake(&mut self) {
         self.count += 1;
-        self.everybody().for_each(|sleeper| sleeper.ring(|news| news.all = true));
+        self.all_sleepers().for_each(|sleeper| sleeper.wake(|news| news.all = true));
     }
 
     /// Like `ring`, called by a thread that already knows of the change. Its own next sleep is not interrupted.
-    fn ring_others(&mut self, own: &Arc<Sleeper>) {
+    fn wake_others(&mut self, own: &Arc<Sleeper>) {
         self.count += 1;
         own.note(|news| news.all = true);
         own.has_turn.store(true, Ordering::SeqCst);
         self.ring_lines(Some(own), |news| news.all = true);
         let endings = self.endings.values().flatten().filter(|sleeper| !Arc::ptr_eq(sleeper, own));
-        endings.for_each(|sleeper| sleeper.ring(|news| news.all = true));
+        endings.for_each(|sleeper| sleeper.wake(|news| news.all = true));
     }
 
     /// Wakes one thread of each line, and all threads without a line; `own` is awake, and looks for its line.
-    fn ring_lines(&self, own: Option<&Arc<Sleeper>>, what: impl Fn(&mut News)) {
+    fn ring_lines(&self, own: Option<&Arc<Sleeper>>, what: impl Fn(&mut Changes)) {
         let mut lines: Vec<&str> = own.and_then(|own| own.line.as_deref()).into_iter().collect();
         for sleeper in self.work.iter().filter(|sleeper| own.is_none_or(|own| !Arc::ptr_eq(own, sleeper))) {
             match sleeper.line.as_deref() {
-                None => sleeper.ring(&what),
+                None => sleeper.wake(&what),
                 Some(line) if lines.contains(&line) => {}
                 Some(line) => {
                     lines.push(line);
@@ -170,7 +170,7 @@ impl State {
 
     fn wake_next(&self, line: &str) {
         if let Some(sleeper) = self.next(line) {
-            sleeper.ring(|_| {});
+            sleeper.wake(|_| {});
         }
     }
 
@@ -183,19 +183,19 @@ impl State {
         }
     }
 
-    fn everybody(&self) -> impl Iterator<Item = &Arc<Sleeper>> {
+    fn all_sleepers(&self) -> impl Iterator<Item = &Arc<Sleeper>> {
         self.work.iter().chain(self.endings.values().flatten())
     }
 }
 
 impl Sleeper {
-    fn ring(&self, what: impl FnOnce(&mut News)) {
+    fn wake(&self, what: impl FnOnce(&mut Changes)) {
         self.note(what);
         self.has_turn.store(true, Ordering::SeqCst);
-        self.alarm.ring();
+        self.alarm.wake();
     }
 
-    fn note(&self, what: impl FnOnce(&mut News)) {
+    fn note(&self, what: impl FnOnce(&mut Changes)) {
         if let Some(news) = &self.news {
             what(&mut news.lock());
         }
@@ -215,8 +215,8 @@ impl Sleeper {
 pub struct Call(Arc<Sleeper>);
 
 impl Call {
-    pub fn ring(&self) {
-        self.0.ring(|news| news.is_called = true);
+    pub fn wake(&self) {
+        self.0.wake(|news| news.is_called = true);
     }
 }
 
@@ -252,9 +252,9 @@ impl Waiter {
         let [has_turn, is_asleep, is_watching] = [(); 3].map(|()| AtomicBool::default());
         let (alarm, seen) = (Alarm::new()?, AtomicU64::default());
         let sleeper = Arc::new(Sleeper { alarm, news, line, has_turn, is_asleep, is_watching, seen });
-        let bell = store.bell();
-        let beginning = bell.beginning.lock();
-        let mut state = bell.state.lock();
+        let wake_signal = store.wake_signal();
+        let beginning = wake_signal.beginning.lock();
+        let mut state = wake_signal.state.lock();
         match awaiting {
             Awaiting::Work(_) | Awaiting::Room | Awaiting::Many => state.work.push(sleeper.clone()),
             Awaiting::Ending(id) => state.endings.entry(id).or_default().push(sleeper.clone()),
@@ -266,10 +266,10 @@ impl Waiter {
         let looked_at = Instant::now();
         let waiter = Self { store: store.clone(), sleeper, awaiting, looked_at, due: None, owes_a_look: true };
         if is_watched {
-            bell.state.lock().spare = spare;
+            wake_signal.state.lock().spare = spare;
         } else {
             let watch = Watch::begin(store.clone(), spare)?;
-            let mut state = bell.state.lock();
+            let mut state = wake_signal.state.lock();
             state.watch = Some(watch);
             state.is_watched = true;
         }
@@ -277,7 +277,7 @@ impl Waiter {
         Ok(waiter)
     }
 
-    /// Whether the waiter was created in this process. A forked child must not touch its parent's Bell or watch.
+    /// Whether the waiter was created in this process. A forked child must not touch its parent's WakeSignal or watch.
     pub fn is_of_this_process(&self) -> bool {
         self.store.is_of_this_process()
     }
@@ -300,11 +300,11 @@ impl Waiter {
     }
 
     /// Returns why it was woken since the last call.
-    pub fn take_news(&self) -> News {
-        let Some(news) = &self.sleeper.news else { return News::default() };
+    pub fn take_changes(&self) -> Changes {
+        let Some(news) = &self.sleeper.news else { return Changes::default() };
         let mut news = news.lock();
         let awaited = std::mem::take(&mut news.awaited);
-        std::mem::replace(&mut *news, News { awaited, ..News::default() })
+        std::mem::replace(&mut *news, Changes { awaited, ..Changes::default() })
     }
 
     /// Returns a handle that ends its sleep.
@@ -313,12 +313,12 @@ impl Waiter {
     }
 
     /// The last look found something: the next change is looked at without delay.
-    pub fn note_found(&self) {
+    pub fn mark_found(&self) {
         self.state().fruitless = 0;
     }
 
     /// The last look is over: it found nothing, or the next thread of the line was woken if there was more.
-    pub fn note_looked(&mut self) {
+    pub fn mark_looked(&mut self) {
         self.owes_a_look = false;
     }
 
@@ -331,9 +331,9 @@ impl Waiter {
     }
 
     /// Sleeps until it is worth looking again, and returns `true`; returns `false` after `limit` or a signal.
-    /// `by_itself` is the time until the next timed event, which needs no commit.
-    pub fn sleep(&mut self, by_itself: Option<Duration>, limit: Duration) -> Result<bool> {
-        self.due = by_itself.and_then(|pause| Instant::now().checked_add(pause));
+    /// `until_next_event` is the time until the next timed event, which needs no commit.
+    pub fn sleep(&mut self, until_next_event: Option<Duration>, limit: Duration) -> Result<bool> {
+        self.due = until_next_event.and_then(|pause| Instant::now().checked_add(pause));
         let mut state = self.state();
         state.asleep.push(self.sleeper.clone());
         self.sleeper.is_asleep.store(true, Ordering::SeqCst);
@@ -341,7 +341,7 @@ impl Waiter {
         let mut watch = None;
         let slept = self.sleep_or_watch(limit, &mut watch);
         self.owes_a_look = matches!(slept, Ok(true));
-        let mut state = self.store.bell().state.lock();
+        let mut state = self.store.wake_signal().state.lock();
         self.sleeper.is_asleep.store(false, Ordering::SeqCst);
         self.sleeper.is_watching.store(false, Ordering::SeqCst);
         state.asleep.retain(|sleeper| !Arc::ptr_eq(sleeper, &self.sleeper));
@@ -352,7 +352,7 @@ impl Waiter {
             && let Some(next) = state.asleep.last()
         {
             // The next thread wakes and takes over the watch.
-            next.alarm.ring();
+            next.alarm.wake();
         }
         drop(state);
         slept
@@ -375,10 +375,10 @@ impl Waiter {
                 && watch.pauses.is_some()
                 && (std::mem::take(&mut watch.is_presumed) || watch.changes.has_changed()?)
             {
-                let is_one_of_many = watch.note_change();
+                let is_one_of_many = watch.mark_change();
                 let mut state = self.state();
                 state.fruitless = if is_one_of_many { state.fruitless.saturating_add(1) } else { 0 };
-                state.ring_others(&self.sleeper);
+                state.wake_others(&self.sleeper);
             }
             let mut state = self.state();
             // A look of another thread of the line counts as its own.
@@ -425,7 +425,7 @@ impl Waiter {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.store.bell().state.lock()
+        self.store.wake_signal().state.lock()
     }
 }
 
@@ -436,7 +436,7 @@ impl Drop for Waiter {
             std::mem::forget(self.store.clone());
             return;
         }
-        let mut state = self.store.bell().state.lock();
+        let mut state = self.store.wake_signal().state.lock();
         state.work.retain(|sleeper| !Arc::ptr_eq(sleeper, &self.sleeper));
         if let Some(line) = &self.sleeper.line {
             // What it was woken for, and the time that it would have waited for, are the next one's.

@@ -20,7 +20,7 @@ impl Threads {
         let store = store::open(&address, Duration::from_secs(1)).expect("a database in memory");
         let begin = |line: &&str| {
             let mut waiter = Waiter::begin(store.clone(), Awaiting::Work((*line).into())).expect("a waiter");
-            waiter.note_looked();
+            waiter.mark_looked();
             waiter
         };
         let waiters = lines.iter().map(begin).collect();
@@ -42,9 +42,9 @@ impl Threads {
 #[test]
 fn a_hint_wakes_one_thread_of_each_line() {
     let threads = Threads::of(&["a", "a", "b", "a", "b"]);
-    threads.store.bell().ring_for_work();
+    threads.store.wake_signal().wake_for_work();
     assert_eq!(threads.woken(), [0, 2]);
-    threads.store.bell().ring_for_work();
+    threads.store.wake_signal().wake_for_work();
     assert_eq!(threads.woken(), [0, 1, 2, 4]);
 }
 
@@ -52,16 +52,16 @@ fn a_hint_wakes_one_thread_of_each_line() {
 fn one_that_sleeps_is_woken_before_one_that_is_busy() {
     let threads = Threads::of(&["a", "a", "a"]);
     threads.waiters[1].sleeper.is_asleep.store(true, Ordering::SeqCst);
-    threads.store.bell().ring_for_work();
+    threads.store.wake_signal().wake_for_work();
     assert_eq!(threads.woken(), [1]);
 }
 
 #[test]
 fn a_look_that_finds_nothing_wakes_no_other() {
     let mut threads = Threads::of(&["a", "a"]);
-    threads.store.bell().ring_for_work();
+    threads.store.wake_signal().wake_for_work();
     threads.look(0);
-    threads.waiters[0].note_looked();
+    threads.waiters[0].mark_looked();
     threads.waiters.remove(0);
     assert_eq!(threads.woken(), [0; 0]);
 }
@@ -69,7 +69,7 @@ fn a_look_that_finds_nothing_wakes_no_other() {
 #[test]
 fn whoever_leaves_without_having_looked_wakes_the_next() {
     let mut threads = Threads::of(&["a", "a", "a"]);
-    threads.store.bell().ring_for_work();
+    threads.store.wake_signal().wake_for_work();
     // Its time is over before it wakes up.
     threads.waiters.remove(0);
     assert_eq!(threads.woken(), [0]);
@@ -82,9 +82,9 @@ fn whoever_leaves_without_having_looked_wakes_the_next() {
 #[test]
 fn whoever_alone_knew_of_a_time_lets_the_next_find_out() {
     let mut threads = Threads::of(&["a", "a"]);
-    threads.store.bell().ring_for_work();
+    threads.store.wake_signal().wake_for_work();
     threads.look(0);
-    threads.waiters[0].note_looked();
+    threads.waiters[0].mark_looked();
     threads.waiters[0].sleep(Some(Duration::from_millis(400)), Duration::ZERO).expect("a sleep");
     threads.waiters.remove(0);
     assert_eq!(threads.woken(), [0]);
@@ -94,21 +94,21 @@ fn whoever_alone_knew_of_a_time_lets_the_next_find_out() {
 fn each_that_finds_something_lets_another_look() {
     let mut threads = Threads::of(&["a", "a", "b"]);
     let store = threads.store.clone();
-    store.bell().ring_for_work();
+    store.wake_signal().wake_for_work();
     assert_eq!(threads.woken(), [0, 2]);
     threads.look(0);
-    assert!(store.bell().has_next("a"));
-    store.bell().ring_line("a");
-    threads.waiters.remove(0).note_looked();
+    assert!(store.wake_signal().has_next("a"));
+    store.wake_signal().ring_line("a");
+    threads.waiters.remove(0).mark_looked();
     assert_eq!(threads.woken(), [0, 1]);
     threads.look(0);
-    assert!(!store.bell().has_next("a"));
+    assert!(!store.wake_signal().has_next("a"));
 }
 
 #[test]
 fn a_turn_that_is_passed_on_ends_when_all_have_looked() {
     let mut threads = Threads::of(&["a", "a", "a"]);
-    threads.store.bell().ring_for_work();
+    threads.store.wake_signal().wake_for_work();
     for place in [0, 1, 2] {
         assert_eq!(threads.woken(), [place]);
         threads.look(place);
@@ -120,13 +120,13 @@ fn a_turn_that_is_passed_on_ends_when_all_have_looked() {
 #[test]
 fn anything_that_may_concern_all_wakes_all() {
     let threads = Threads::of(&["a", "a", "b"]);
-    threads.store.bell().ring();
+    threads.store.wake_signal().wake();
     assert_eq!(threads.woken(), [0, 1, 2]);
 }
 
 #[test]
 fn the_thread_that_notices_a_change_looks_for_its_own_line() {
     let threads = Threads::of(&["a", "a", "b", "b"]);
-    threads.store.bell().state.lock().ring_others(&threads.waiters[1].sleeper);
+    threads.store.wake_signal().state.lock().wake_others(&threads.waiters[1].sleeper);
     assert_eq!(threads.woken(), [1, 2]);
 }

@@ -54,7 +54,7 @@ impl Watch {
     }
 
     /// Records a change; returns whether it came soon after the last one.
-    pub(super) fn note_change(&mut self) -> bool {
+    pub(super) fn mark_change(&mut self) -> bool {
         let before = self.changed_at.replace(Instant::now());
         before.is_some_and(|time| time.elapsed() < QUIET)
     }

@@ -171,11 +171,11 @@ def test_doctor_finds_items_whose_status_is_none(call, queue, path):
 
 
 def test_doctor_names_who_blocks_the_file(call, queue, writer):
-    let_go = writer()
+    close_if_idle = writer()
     ended = call("doctor", "--json")
     assert ended.code == 1
     assert re.match(r"process \d+ has held the write lock for 2s", findings(ended)[1]["locks"]["words"])
-    let_go()
+    close_if_idle()
     assert call("doctor").code == 0
 
 

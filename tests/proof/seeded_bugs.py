@@ -60,8 +60,8 @@ BUGS = [
     Bug(
         "NORMAL instead of FULL",
         "src/queue/run.rs",
-        "Durability::Full if verb.is_acknowledged() => Flush::Full,",
-        "Durability::Full if verb.is_acknowledged() => Flush::Normal,",
+        "Durability::Full if verb.is_acknowledged() => CommitSync::Full,",
+        "Durability::Full if verb.is_acknowledged() => CommitSync::Normal,",
         ("tests/proof/test_transactions.py",),
     ),
     Bug(
@@ -95,11 +95,11 @@ BUGS = [
     Bug(
         "now read before the wait for the lock",
         "src/sqlite/file/writer.rs",
-        "        let outcome = match self.begin(flush, clock, wait, work) {\n",
+        "        let outcome = match self.begin(commit_sync, clock, wait, work) {\n",
         "        let early = Clock::system();\n"
         "        early.set(Some(clock.now().ms()));\n"
         "        let clock = &early;\n"
-        "        let outcome = match self.begin(flush, clock, wait, work) {\n",
+        "        let outcome = match self.begin(commit_sync, clock, wait, work) {\n",
         ("tests/proof/test_transactions.py",),
     ),
     Bug(
@@ -243,13 +243,13 @@ def show(bug: Bug) -> bool:
         build(tree)
         caught = catching(tree, bug)
     test = f"`{caught}`" if caught else "**nothing**"
-    print(f"| {bug.name} | `{bug.file}` | {test} | {time.monotonic() - started:.0f} s |", flush=True)
+    print(f"| {bug.name} | `{bug.file}` | {test} | {time.monotonic() - started:.0f} s |", commit_sync=True)
     return caught is not None
 
 
 def main(names: list[str]) -> int:
     chosen = [bug for bug in BUGS if not names or bug.name in names]
-    print("| bug | where | caught by | took |\n|---|---|---|---|", flush=True)
+    print("| bug | where | caught by | took |\n|---|---|---|---|", commit_sync=True)
     survivors = [bug.name for bug in chosen if not show(bug)]
     print(f"\n{len(chosen) - len(survivors)} of {len(chosen)} caught; survivors: {survivors or 'none'}")
     return 1 if survivors or not chosen else 0

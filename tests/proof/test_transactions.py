@@ -29,7 +29,7 @@ def test_time_is_read_when_the_lock_is_held_and_not_before(path, clock, writer, 
     with Queue(path, lease=60, busy_timeout=60) as queue, ThreadPoolExecutor(1) as pool:
         queue.enqueue("x")
         item = queue.claim() if verb == "extend" else None
-        let_go = writer()
+        close_if_idle = writer()
         calls = {
             "claim": queue.claim,
             "enqueue": lambda: queue.enqueue("y", delay=10),
@@ -37,7 +37,7 @@ def test_time_is_read_when_the_lock_is_held_and_not_before(path, clock, writer, 
         }
         waiting = blocked(pool, until, queue, calls[verb])
         clock.advance(3600)
-        let_go()
+        close_if_idle()
         waiting.result(60)
         if verb == "enqueue":
             assert (queue.get(2).enqueued_at, queue.get(2).run_at) == (clock.now, clock.now + timedelta(seconds=10))

@@ -55,7 +55,7 @@ async def test_the_event_loop_goes_on_while_another_process_holds_the_write_lock
             async with held:
                 pass
 
-        let_go = await asyncio.to_thread(writer)
+        close_if_idle = await asyncio.to_thread(writer)
         calls = {
             "enqueue": lambda: aqueue.enqueue("x"),
             "open": lambda: aqueue.enqueue("x"),
@@ -67,7 +67,7 @@ async def test_the_event_loop_goes_on_while_another_process_holds_the_write_lock
         for _ in range(20):
             await asyncio.sleep(0.005)
         assert not task.done()
-        await asyncio.to_thread(let_go)
+        await asyncio.to_thread(close_if_idle)
         await task
 
 
@@ -76,10 +76,10 @@ async def test_a_busy_store_is_tried_again_and_on_error_is_told(path, queue, wri
     queue.enqueue("x")
     async with AsyncQueue(path, busy_timeout=0.02) as aqueue:
         told = []
-        let_go = await asyncio.to_thread(writer)
+        close_if_idle = await asyncio.to_thread(writer)
         task = asyncio.create_task(aqueue.work(nothing, on_error=lambda *what: told.append(what)))
         await becomes(lambda: told)
-        await asyncio.to_thread(let_go)
+        await asyncio.to_thread(close_if_idle)
         await becomes(lambda: queue.counts()["done"] == 1)
         aqueue.stop()
         assert (await task).done == 1
@@ -109,7 +109,7 @@ def test_a_verb_that_waits_to_write_is_cancelled_at_once_and_changes_nothing(pat
     async def main():
         async with AsyncQueue(path, busy_timeout=60) as aqueue:
             await aqueue.pending()
-            let_go = await asyncio.to_thread(writer)
+            close_if_idle = await asyncio.to_thread(writer)
             calls = {
                 "enqueue": lambda: aqueue.enqueue("y"),
                 "enqueue_many": lambda: aqueue.enqueue_many(["y", "z"]),
@@ -122,7 +122,7 @@ def test_a_verb_that_waits_to_write_is_cancelled_at_once_and_changes_nothing(pat
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(calls[what](), 0.05)
             took = time.monotonic() - began
-            await asyncio.to_thread(let_go)
+            await asyncio.to_thread(close_if_idle)
             return took
 
     # The file was held all the while.
@@ -136,13 +136,13 @@ def test_what_ends_a_claim_is_carried_out_although_it_is_cancelled(path, queue, 
     async def main():
         async with AsyncQueue(path) as aqueue:
             item = await aqueue.claim()
-            let_go = await asyncio.to_thread(writer)
+            close_if_idle = await asyncio.to_thread(writer)
             ending = asyncio.create_task(aqueue.mark_done(item))
             await asyncio.sleep(0.05)
             ending.cancel()
             await asyncio.sleep(0.05)
             assert not ending.done()
-            await asyncio.to_thread(let_go)
+            await asyncio.to_thread(close_if_idle)
             await asyncio.wait([ending])
             assert ending.cancelled()
 
@@ -185,11 +185,11 @@ def test_a_loop_that_could_not_give_everything_back_is_over_all_the_same(path, q
 
             task = asyncio.create_task(aqueue.work(handler))
             await began.wait()
-            let_go = await asyncio.to_thread(writer)
+            close_if_idle = await asyncio.to_thread(writer)
             closing = asyncio.create_task(aqueue.close())
             with pytest.raises(QueueBusyError):
                 await asyncio.wait_for(task, 20)
-            await asyncio.to_thread(let_go)
+            await asyncio.to_thread(close_if_idle)
             await asyncio.wait_for(closing, 20)
 
     queue.enqueue("x")

@@ -16,9 +16,9 @@ def test_a_sound_queue(queue, path):
 
 
 def test_who_holds_the_write_lock_is_named(queue, path, writer):
-    let_go = writer()
+    close_if_idle = writer()
     assert queue.check()["writer"].startswith("process ")
-    let_go()
+    close_if_idle()
     assert queue.check()["writer"] is None
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")

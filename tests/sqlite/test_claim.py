@@ -53,6 +53,6 @@ def test_a_claim_that_finds_nothing_does_not_wait_for_another_writer(path, write
     prepare, claim = CLAIMS_THAT_FIND_NOTHING[case]
     with Queue(path, busy_timeout=0.2) as queue:
         prepare(queue)
-        let_go = writer()
+        close_if_idle = writer()
         assert claim(queue) is None
-        let_go()
+        close_if_idle()

@@ -16,10 +16,10 @@ def test_closing_the_last_queue_leaves_one_complete_file(path, sql):
 def test_a_lease_that_could_not_be_given_back_is_not_live_after_closing(path, writer, caplog):
     queue = Queue(path, busy_timeout=0.01)
     assert queue.acquire_worker_lease()
-    let_go = writer()
+    close_if_idle = writer()
     queue.close()
     assert "could not release" in caplog.text
-    let_go()
+    close_if_idle()
     with Queue(path) as other:
         assert not other.worker_is_alive()
         assert other.acquire_worker_lease()

@@ -80,13 +80,13 @@ def test_what_a_queue_is_opened_with_is_stored_without_its_lease(path, sql):
 def test_opening_with_the_settings_that_are_stored_takes_no_write_lock(path, writer):
     given = {"max_retries": 7, "retry": Retry(max=2), "group_limit": 3, "keep_content": False}
     Queue(path, **given).close()
-    let_go = writer()
+    close_if_idle = writer()
     for settings in (given, {}, {"lease": 5}):
         with Queue(path, busy_timeout=0, **settings) as queue:
             assert queue.get(1) is None
     with pytest.raises(QueueBusyError):
         Queue(path, busy_timeout=0, keep_last=1)
-    let_go()
+    close_if_idle()
     Queue(path, busy_timeout=0, keep_last=1).close()
 
 

@@ -74,11 +74,11 @@ def test_an_open_that_waited_for_a_cursor_of_this_process_says_so(path):
 def test_a_file_held_by_a_writer_is_busy_says_so_and_works_again_afterwards(path, writer):
     with Queue(path, busy_timeout=0.05) as queue:
         queue.enqueue("to claim")
-        let_go = writer()
+        close_if_idle = writer()
         for write in (lambda: queue.enqueue("x"), queue.claim, queue.acquire_worker_lease):
             with pytest.raises(QueueBusyError, match=r"memory\.db.*process \d+ has an open write transaction"):
                 write()
-        let_go()
+        close_if_idle()
         assert queue.enqueue("x") == 2
 
 

@@ -151,10 +151,10 @@ def test_a_call_inside_ones_own_transaction_warns_after_a_second_and_names_the_c
 
 def test_a_call_that_waits_for_another_process_does_not_warn(path, writer, caplog) -> None:
     with Queue(path, busy_timeout=1.2) as queue:
-        let_go = writer()
+        close_if_idle = writer()
         with pytest.raises(QueueBusyError):
             queue.enqueue("x")
-        let_go()
+        close_if_idle()
     assert not caplog.records
 
 

@@ -48,8 +48,8 @@ def test_a_wait_beside_an_open_transaction_does_not_wait_for_it(queue, clock, wr
     qid = queue.enqueue("x", max_retries=1)
     queue.claim()
     clock.advance(61)
-    let_go = writer()
+    close_if_idle = writer()
     with pytest.raises(TimeoutError):
         queue.wait(qid, timeout=0)
-    let_go()
+    close_if_idle()
     assert queue.wait(qid, timeout=30).status == "failed"

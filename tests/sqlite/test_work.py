@@ -14,14 +14,14 @@ class Writer:
     """Somebody else who holds the write lock until the loop has complained."""
 
     def __init__(self, writer):
-        self.let_go = writer()
+        self.close_if_idle = writer()
         self.told = []
 
     def on_error(self, error, item, phase):
         self.told.append((type(error), item and item.id, phase))
-        if self.let_go:
-            self.let_go()
-            self.let_go = None
+        if self.close_if_idle:
+            self.close_if_idle()
+            self.close_if_idle = None
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
@@ -65,16 +65,16 @@ def test_what_a_handler_did_is_recorded_however_long_the_write_lock_is_held(path
     hurry(monkeypatch)
     with Queue(path, busy_timeout=0.01) as queue:
         queue.enqueue("x")
-        told, let_go = [], []
+        told, close_if_idle = [], []
 
         def handler(item):
-            let_go.append(writer())
+            close_if_idle.append(writer())
             return "result"
 
         def on_error(error, item, phase):
             told.append(phase)
             if len(told) == 12:
-                let_go[0]()
+                close_if_idle[0]()
 
         assert queue.drain(handler, on_error=on_error) == DrainReport(done=1)
         assert (queue.get(1).result, queue.get(1).attempt, set(told)) == ("result", 1, {"finish"})
@@ -84,13 +84,13 @@ def test_a_drain_gives_up_on_a_store_that_stays_busy_and_work_does_not(path, wri
     hurry(monkeypatch)
     with Queue(path, busy_timeout=0.01) as queue:
         queue.enqueue("x")
-        let_go = writer()
+        close_if_idle = writer()
         with pytest.raises(QueueBusyError):
             queue.drain(nothing, exclusive=False)
         told = []
         future = background(queue.work, nothing, on_error=lambda *what: told.append(what))
         until(lambda: len(told) > 8)
-        let_go()
+        close_if_idle()
         until(lambda: queue.counts()["done"] == 1)
         assert ended(queue, future).done == 1
 
@@ -99,19 +99,19 @@ def test_a_drain_that_ended_because_it_could_not_record_leaves_no_live_lease(pat
     hurry(monkeypatch)
     with Queue(path, busy_timeout=0.01) as queue, Queue(path) as other:
         queue.enqueue("x")
-        let_go = []
+        close_if_idle = []
         membox_faults.disk_full("finish", times=1000)
 
         def on_error(error, item, phase):
             # From now on nothing can be written at all.
-            if not let_go:
-                let_go.append(writer())
+            if not close_if_idle:
+                close_if_idle.append(writer())
 
         with pytest.raises(DiskFullError):
             queue.drain(nothing, on_error=on_error)
         assert not queue.worker_is_alive()
         assert not other.worker_is_alive()
-        let_go[0]()
+        close_if_idle[0]()
         membox_faults.disarm()
         assert not queue.drain(nothing).refused
 

@@ -53,9 +53,9 @@ def test_a_loop_that_begins_removes_the_records_of_the_dead(queue, records, kill
 
 def test_who_looks_does_not_wait_for_a_writer(queue, records, killed, writer):
     killed()
-    let_go = writer()
+    close_if_idle = writer()
     assert [worker.alive for worker in queue.workers()] == [False]
-    let_go()
+    close_if_idle()
     assert records() == 1
     queue.workers()
     assert records() == 0
@@ -63,11 +63,11 @@ def test_who_looks_does_not_wait_for_a_writer(queue, records, killed, writer):
 
 def test_a_loop_that_cannot_write_begins_and_is_seen_later(path, writer, background, until):
     with Queue(path, busy_timeout=0.01) as queue, Queue(path) as other:
-        let_go = writer()
+        close_if_idle = writer()
         future = background(queue.work, nothing)
         until(lambda: queue._loops and next(iter(queue._loops)).has_begun)
         assert other.workers() == []
-        let_go()
+        close_if_idle()
         until(lambda: [worker.kind for worker in other.workers()] == ["work"])
         ended(queue, future)
     assert not future.exception()
@@ -76,10 +76,10 @@ def test_a_loop_that_cannot_write_begins_and_is_seen_later(path, writer, backgro
 def test_a_loop_ends_in_spite_of_a_writer_and_is_not_seen(queue, path, writer, background, until):
     future = background(queue.work, nothing)
     until(queue.worker_is_alive)
-    let_go = writer()
+    close_if_idle = writer()
     ended(queue, future)
     assert queue.workers() == []
-    let_go()
+    close_if_idle()
 
 
 def test_a_queue_in_memory_has_workers_too(background, until):
@@ -92,9 +92,9 @@ def test_a_queue_in_memory_has_workers_too(background, until):
 
 
 def test_a_drain_without_a_lease_that_finds_nothing_writes_nothing(queue, writer):
-    let_go = writer()
+    close_if_idle = writer()
     assert queue.drain(nothing, exclusive=False).done == 0
-    let_go()
+    close_if_idle()
 
 
 def test_the_lease_of_membox_is_seen(queue, path, sql):

@@ -129,7 +129,7 @@ class Calls(Generic[C]):
         deadline = clock() + queue._seconds("wait", wait)
         del options["wait"]
         with Ticket(self._waits(queue)) as ticket:
-            has_turn = ticket.waits.watcher.stand_for_room(ticket.number, queue, count)
+            has_turn = ticket.waits.watcher.join_line_for_room(ticket.number, queue, count)
             while has_turn or await ticket.turn(deadline):
                 has_turn = False
                 try:
@@ -189,7 +189,7 @@ class Calls(Generic[C]):
         clock = asyncio.get_running_loop().time
         deadline = clock() + plan.wait
         with Ticket(self._waits(queue)) as ticket:
-            has_turn = ticket.waits.watcher.stand(ticket.number, queue, plan)
+            has_turn = ticket.waits.watcher.join_line(ticket.number, queue, plan)
             while has_turn or await ticket.turn(deadline):
                 has_turn = False
                 if items := await self._claim_once(queue, plan, max(0.0, deadline - clock()), self._looks):

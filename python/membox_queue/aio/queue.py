@@ -437,7 +437,7 @@ class AsyncQueue(Calls[C], Generic[C]):
         if self._shared_waits is not None:
             # The watcher closes its descriptors of the file.
             await result_despite_cancellation(
-                asyncio.get_running_loop().run_in_executor(self._threads, self._shared_waits.watcher.let_go)
+                asyncio.get_running_loop().run_in_executor(self._threads, self._shared_waits.watcher.close_if_idle)
             )
         self._threads.shutdown(wait=False)
         self._looks.shutdown(wait=False)

@@ -16,7 +16,7 @@ use crate::python::new_item::group as group_name;
 use crate::python::worker_info::WorkerInfo;
 use crate::queue::{Filter, Worker};
 use crate::rules::lease::Record;
-use crate::store::Kept;
+use crate::store::ReferencedItem;
 
 #[pymethods]
 impl Queue {
@@ -149,11 +149,11 @@ impl Queue {
         let health = py.native(|| self.core.check(thorough))?;
         let dict = PyDict::new(py);
         dict.set_item("faults", health.faults)?;
-        dict.set_item("mended", health.mended)?;
+        dict.set_item("mended", health.recreated)?;
         dict.set_item("stuck", health.stuck)?;
         dict.set_item("unknown_status", health.unknown_status)?;
         let kept = PyDict::new(py);
-        for Kept { id, table } in health.kept {
+        for ReferencedItem { id, table } in health.kept {
             match kept.get_item(&table)? {
                 Some(ids) => ids.cast_into::<PyList>()?.append(id)?,
                 None => kept.set_item(table, [id])?,

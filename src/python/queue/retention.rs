@@ -6,7 +6,7 @@ use super::Queue;
 use super::read::parse_status;
 use crate::python::convert::duration_ms;
 use crate::python::interpreter_exit::Native;
-use crate::store::Kept;
+use crate::store::ReferencedItem;
 
 #[pymethods]
 impl Queue {
@@ -40,8 +40,8 @@ impl Queue {
 }
 
 /// Logs that items were not removed because rows of other tables refer to them.
-pub fn log_kept(py: Python<'_>, kept: Option<Kept>) -> PyResult<()> {
-    let Some(Kept { id, table }) = kept else { return Ok(()) };
+pub fn log_kept(py: Python<'_>, kept: Option<ReferencedItem>) -> PyResult<()> {
+    let Some(ReferencedItem { id, table }) = kept else { return Ok(()) };
     let words = "items to which foreign keys refer are not removed: item %d, to which the table %s refers, is one of them; \
                  check() lists them";
     let logger = py.import("logging")?.call_method1("getLogger", ("membox_queue",))?;

@@ -214,7 +214,7 @@ impl WorkerLoop {
         let mut state = self.state.lock();
         state.over = true;
         state.lease = None;
-        state.slots.iter_mut().for_each(|hand| hand.idle |= hand.items.is_empty());
+        state.slots.iter_mut().for_each(|entry| entry.idle |= entry.items.is_empty());
         drop(state);
         if self.plan.exclusive {
             self.first().forget_worker_lease();
@@ -232,7 +232,7 @@ impl WorkerLoop {
         let mut state = self.state.lock();
         state.over = true;
         state.lease = None;
-        state.slots.iter_mut().for_each(|hand| hand.items.clear());
+        state.slots.iter_mut().for_each(|entry| entry.items.clear());
         drop(state);
         self.drop_liveness();
     }
@@ -246,7 +246,7 @@ impl WorkerLoop {
         let slots = {
             let mut state = self.state.lock();
             state.over = true;
-            state.slots.iter_mut().map(|hand| (hand.queue, std::mem::take(&mut hand.items))).collect::<Vec<_>>()
+            state.slots.iter_mut().map(|entry| (entry.queue, std::mem::take(&mut entry.items))).collect::<Vec<_>>()
         };
         let mut released = 0;
         let mut failure = None;

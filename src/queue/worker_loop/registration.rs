@@ -11,7 +11,7 @@ use super::super::workers::TIDY_LIMIT;
 use super::{Plan, WorkerLoop};
 use crate::error::{Error, Result};
 use crate::rules::worker::{Kind, Record};
-use crate::store::{Liveness, Scope, Wait};
+use crate::store::{Liveness, LockWait, Scope};
 use crate::sync::Mutex;
 
 /// How long a loop waits for other writers before it goes on without being registered.
@@ -74,7 +74,7 @@ impl WorkerLoop {
             return Ok(());
         }
         let first = self.first();
-        let wait = Wait { limit: REGISTER_LIMIT.min(first.options().patience), ..first.wait() };
+        let wait = LockWait { limit: REGISTER_LIMIT.min(first.options().patience), ..first.wait() };
         let written = first.run_within(Verb::Lease, wait, |tx| {
             tx.lock(Scope::Workers)?;
             first.remove_dead_loops(tx)?;
@@ -132,7 +132,8 @@ impl WorkerLoop {
             registration.is_written.load(Ordering::Acquire) && !registration.is_removed.load(Ordering::Acquire);
         if was_running && is_left {
             let first = self.first();
-            let wait = Wait { limit: TIDY_LIMIT.min(first.options().patience), interrupted: || false, ..first.wait() };
+            let wait =
+                LockWait { limit: TIDY_LIMIT.min(first.options().patience), interrupted: || false, ..first.wait() };
             let key = &registration.key;
             let _ = first.run_within(Verb::Lease, wait, |tx| tx.clear_setting(key));
         }

@@ -37,9 +37,9 @@ impl WorkerLoop {
         }
         let mut finishing = {
             let state = self.state.lock();
-            let hand = &state.slots[slot];
-            let items = hand.items.iter().map(|(held, _)| held.clone());
-            (hand.queue, items.zip(endings).collect::<Vec<_>>())
+            let entry = &state.slots[slot];
+            let items = entry.items.iter().map(|(held, _)| held.clone());
+            (entry.queue, items.zip(endings).collect::<Vec<_>>())
         };
         let mut settled = Vec::new();
         let mut findings = Findings::default();
@@ -67,7 +67,7 @@ impl WorkerLoop {
                 moved
             };
             if !moved.items.is_empty() {
-                let items = self.take_in_hand(slot, moved.queue, moved.items)?;
+                let items = self.start_items(slot, moved.queue, moved.items)?;
                 if items.is_empty() {
                     continue;
                 }
@@ -111,7 +111,7 @@ impl WorkerLoop {
             state = wait(&self.changed, state, Some(left));
         }
         state.slots[slot].idle = false;
-        let is_last = state.slots.iter().enumerate().all(|(other, hand)| other == slot || hand.idle);
+        let is_last = state.slots.iter().enumerate().all(|(other, entry)| other == slot || entry.idle);
         let left = self.plan.limit.map_or(u64::MAX, |limit| limit.saturating_sub(state.taken));
         let most = if state.stopped || state.over { 0 } else { left };
         if most > 0 {
@@ -223,31 +223,31 @@ impl WorkerLoop {
     ) -> Vec<Settled> {
         let (number, endings) = finishing;
         for ((held, _), settled) in endings.iter().zip(&outcome) {
-            held.note_settled(*settled);
+            held.mark_settled(*settled);
         }
         if !endings.is_empty() {
             self.state.lock().slots[slot].items.clear();
-            self.queues[*number].tend_beside();
+            self.queues[*number].tend_if_due();
         }
         outcome
     }
 
-    fn take_in_hand(&self, slot: usize, queue: usize, items: Vec<ClaimedItem>) -> Result<Vec<Arc<ClaimedItem>>> {
-        let mut hand = Slot { queue, ..Slot::default() };
+    fn start_items(&self, slot: usize, queue: usize, items: Vec<ClaimedItem>) -> Result<Vec<Arc<ClaimedItem>>> {
+        let mut entry = Slot { queue, ..Slot::default() };
         for held in items {
             match self.queues[queue].keep_alive(&held, self.plan.max_runtime) {
-                Ok(beat) => hand.items.push((Arc::new(held), beat)),
+                Ok(beat) => entry.items.push((Arc::new(held), beat)),
                 // The lease expired before handling began; its new holder will handle the item.
                 Err(Error::Stale { .. }) => {}
                 Err(error) => {
                     self.unreserve(slot, true);
-                    let open = hand.items.iter().map(|(held, _)| &**held).chain([&held]).collect::<Vec<_>>();
+                    let open = entry.items.iter().map(|(held, _)| &**held).chain([&held]).collect::<Vec<_>>();
                     self.queues[queue].release_many(&open)?;
                     return Err(error);
                 }
             }
         }
-        let items = hand.items.iter().map(|(held, _)| held.clone()).collect::<Vec<_>>();
+        let items = entry.items.iter().map(|(held, _)| held.clone()).collect::<Vec<_>>();
         let mut state = self.state.lock();
         state.taken = state.taken - 1 + items.len() as u64;
         self.reopen(&mut state, slot);
@@ -259,7 +259,7 @@ impl WorkerLoop {
             }
             return Ok(Vec::new());
         }
-        state.slots[slot] = hand;
+        state.slots[slot] = entry;
         // There may be more items: wake one idle slot, which wakes the next if it finds something.
         self.changed.notify_one();
         Ok(items)
@@ -269,7 +269,7 @@ impl WorkerLoop {
     fn rest(&self, slot: usize) -> bool {
         let mut state = self.state.lock();
         state.slots[slot].idle = true;
-        state.slots.iter().all(|hand| hand.idle)
+        state.slots.iter().all(|entry| entry.idle)
     }
 
     fn leave(&self, slot: usize) {

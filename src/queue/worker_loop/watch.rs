@@ -9,7 +9,7 @@ use super::{Next, State, Step, WorkerLoop};
 use crate::error::Result;
 use crate::model::Pick;
 use crate::rules::outcome::Ending;
-use crate::store::Kept;
+use crate::store::ReferencedItem;
 use crate::sync::wait;
 use crate::wake::Awaiting;
 
@@ -63,12 +63,12 @@ impl WorkerLoop {
         let started = Instant::now();
         loop {
             if waiting.is_worth_looking {
-                let mut by_itself = None;
+                let mut until_next_event = None;
                 for queue in &self.queues {
                     let work_forecast = queue.work_forecast()?;
                     if work_forecast.is_worth_claiming() {
-                        if waiting.believe(self.plan.slots) {
-                            waiting.note_found();
+                        if waiting.may_trust_forecast(self.plan.slots) {
+                            waiting.mark_found();
                             // The slot that watches next need not look: `advance` lets it, if the claim leaves something.
                             waiting.is_worth_looking = false;
                             return Ok(true);
@@ -76,9 +76,9 @@ impl WorkerLoop {
                         // This loop could not claim it; another may.
                         waiting.pass_on();
                     }
-                    by_itself = [by_itself, work_forecast.by_itself].into_iter().flatten().min();
+                    until_next_event = [until_next_event, work_forecast.until_next_event].into_iter().flatten().min();
                 }
-                waiting.expect(by_itself);
+                waiting.expect(until_next_event);
             }
             let left = limit.saturating_sub(started.elapsed());
             if left.is_zero() {
@@ -117,9 +117,9 @@ impl WorkerLoop {
 
     /// Runs the periodic cleanup of all queues while another slot watches. Returns one of the items that only a foreign
     /// key keeps.
-    pub fn tend(&self) -> Result<Option<Kept>> {
+    pub fn tend(&self) -> Result<Option<ReferencedItem>> {
         self.changed.notify_one();
-        self.queues.iter().try_fold(None, |kept: Option<Kept>, queue| {
+        self.queues.iter().try_fold(None, |kept: Option<ReferencedItem>, queue| {
             Ok(kept.or(queue.tend(|| self.stopping.load(Ordering::SeqCst))?))
         })
     }

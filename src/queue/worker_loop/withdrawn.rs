@@ -21,8 +21,8 @@ impl WorkerLoop {
             return Ok(Vec::new());
         }
         let mut last = self.last_look.lock();
-        let hands = self.hands();
-        let held = hands.iter().flat_map(|(_, items)| items.iter().map(|held| name(held))).collect::<Vec<_>>();
+        let holding = self.holding();
+        let held = holding.iter().flat_map(|(_, items)| items.iter().map(|held| name(held))).collect::<Vec<_>>();
         let changes = match &mut last.changes {
             Some(changes) => changes,
             None => last.changes.insert(self.first().session()?.store.clone().change_watch()?),
@@ -36,7 +36,7 @@ impl WorkerLoop {
         last.held = held;
         self.first().view(|view| {
             let mut withdrawn = Vec::new();
-            for (queue, items) in &hands {
+            for (queue, items) in &holding {
                 let mut is_any_ours = false;
                 for held in items.iter().filter(|held| !held.is_settled()) {
                     is_any_ours |= !self.is_gone(view, *queue, held)?;
@@ -48,16 +48,16 @@ impl WorkerLoop {
         })
     }
 
-    fn hands(&self) -> Vec<(usize, Vec<Arc<ClaimedItem>>)> {
+    fn holding(&self) -> Vec<(usize, Vec<Arc<ClaimedItem>>)> {
         let state = self.state.lock();
-        let hands = state.slots.iter().filter(|hand| !hand.items.is_empty());
-        hands.map(|hand| (hand.queue, hand.items.iter().map(|(held, _)| held.clone()).collect())).collect()
+        let holding = state.slots.iter().filter(|entry| !entry.items.is_empty());
+        holding.map(|entry| (entry.queue, entry.items.iter().map(|(held, _)| held.clone()).collect())).collect()
     }
 
     fn is_gone(&self, view: &dyn View, queue: usize, held: &ClaimedItem) -> Result<bool> {
         let is_cancelled = view.holds(self.queues[queue].name(), held.receipt())?;
         if is_cancelled.is_none() && !held.is_settled() {
-            held.note_lost();
+            held.mark_lost();
         }
         Ok(is_cancelled != Some(false))
     }

@@ -3,22 +3,22 @@
 use std::time::{Duration, Instant};
 
 use super::super::locks::{self, BlockingLock, LockHolder, LockKind};
-use super::{Database, Place};
+use super::{Database, Location};
 use crate::error::Error;
-use crate::store::Wait;
+use crate::store::LockWait;
 
 /// A call that has waited this long for another connection of its own process warns: its own caller may hold the lock.
 const WARN_AFTER: Duration = Duration::from_secs(1);
 
-pub(super) fn busy(place: &Place, limit: Duration) -> Error {
-    Error::Busy(format!("waited {limit:?} for the write lock, and nothing was changed: {}", why_busy(place)))
+pub(super) fn busy(location: &Location, limit: Duration) -> Error {
+    Error::Busy(format!("waited {limit:?} for the write lock, and nothing was changed: {}", why_busy(location)))
 }
 
 /// Explains what holds the lock, as far as the system tells.
-fn why_busy(place: &Place) -> String {
-    let lock = match place {
-        Place::File(path) => locks::blocking_lock(path),
-        Place::Memory(_) => None,
+fn why_busy(location: &Location) -> String {
+    let lock = match location {
+        Location::File(path) => locks::blocking_lock(path),
+        Location::Memory(_) => None,
     };
     match lock {
         None | Some(BlockingLock { holder: LockHolder::Unknown, kind: LockKind::Writes }) => {
@@ -57,10 +57,10 @@ fn why_busy(place: &Place) -> String {
 
 impl Database {
     /// Warns once if the call has waited long for another connection of its own process, which may be its own caller's.
-    pub(super) fn warn_of_own_transaction(&self, wait: Wait, started: Instant, has_warned: &mut bool) {
+    pub(super) fn warn_of_own_transaction(&self, wait: LockWait, started: Instant, has_warned: &mut bool) {
         if !*has_warned && started.elapsed() >= WARN_AFTER && self.is_blocked_by_this_process() {
             *has_warned = true;
-            let why = why_busy(&self.place);
+            let why = why_busy(&self.location);
             let text = format!("has waited {WARN_AFTER:?} for the write lock, and goes on waiting: {why}");
             (wait.warn)(&self.about(Error::Busy(text)).to_string());
         }
@@ -68,7 +68,7 @@ impl Database {
 
     /// Returns whether a connection of this process that is not ours has an open write transaction.
     pub fn is_blocked_by_this_process(&self) -> bool {
-        let Place::File(path) = &self.place else { return false };
+        let Location::File(path) = &self.location else { return false };
         let own = BlockingLock { holder: LockHolder::ThisProcess, kind: LockKind::Writes };
         locks::blocking_lock(path) == Some(own)
     }

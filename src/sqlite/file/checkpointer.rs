@@ -15,7 +15,7 @@ use super::Database;
 use super::open::WAL_BYTES_KEPT;
 use crate::error::{Error, Result};
 use crate::process::{Background, BackgroundThread};
-use crate::store::Flush;
+use crate::store::CommitSync;
 use crate::sync::{Mutex, wait};
 
 /// WAL lengths at which a checkpoint runs, in pages.
@@ -69,8 +69,8 @@ impl Checkpointer {
     }
 
     /// After a commit: asks the thread for a checkpoint, or runs one here if the thread did not keep up.
-    pub fn after_commit(self: &Arc<Self>, writer: &Connection, flush: Flush) {
-        let Thresholds { thread, writer: longest } = if flush == Flush::Full { SYNCED } else { UNSYNCED };
+    pub fn after_commit(self: &Arc<Self>, writer: &Connection, commit_sync: CommitSync) {
+        let Thresholds { thread, writer: longest } = if commit_sync == CommitSync::Full { SYNCED } else { UNSYNCED };
         let pages = self.pages.load(Ordering::Relaxed);
         if pages < thread {
             self.asked_at.store(0, Ordering::Relaxed);
@@ -122,13 +122,13 @@ impl Checkpointer {
 
     fn run_checkpoint(&self, connection: &Connection) -> Result<()> {
         let result = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(Error::from);
-        self.note_failure(&result);
+        self.mark_failure(&result);
         result
     }
 
     /// Remembers an I/O error. The system reports a failed sync to a descriptor only once, so the writer may never see
     /// it.
-    pub fn note_failure<T>(&self, result: &Result<T>) {
+    pub fn mark_failure<T>(&self, result: &Result<T>) {
         if let Err(Error::Io(_)) = result {
             self.has_failed.store(true, Ordering::SeqCst);
         }
@@ -145,14 +145,14 @@ impl Database {
     /// truncated: SQLite would truncate it only at a later commit.
     pub fn checkpoint(&self) -> Result<()> {
         let Some(writer) = self.writer.take(Duration::ZERO) else { return Ok(()) };
-        if let (Some(wal), Some(connection)) = (self.log_path(), &writer.connection) {
+        if let (Some(wal), Some(connection)) = (self.wal_path(), &writer.connection) {
             let is_long = std::fs::metadata(wal).is_ok_and(|file| file.len() > WAL_BYTES_KEPT.unsigned_abs());
             let how = if is_long { "PRAGMA wal_checkpoint(TRUNCATE)" } else { "PRAGMA wal_checkpoint(PASSIVE)" };
             // While the thread runs a checkpoint, SQLite would report the WAL as busy and do nothing.
             let _alone = self.checkpointer.pause();
             writer.patience.set(Duration::ZERO);
             let result = connection.query_row(how, [], |_| Ok(())).map_err(Error::from);
-            self.checkpointer.note_failure(&result);
+            self.checkpointer.mark_failure(&result);
             result?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::Database;
 use super::busy::busy;
 use crate::error::{Error, Result};
-use crate::store::Wait;
+use crate::store::LockWait;
 
 /// Between two tries to truncate the WAL.
 const TRUNCATE_PAUSE: Duration = Duration::from_millis(10);
@@ -14,7 +14,7 @@ impl Database {
     /// Rewrites the file without its free pages, and truncates the WAL. A reader can keep the WAL from being truncated
     /// and the file from shrinking. The call waits for such a reader without holding a lock; after `wait.limit` it
     /// leaves the rest to later checkpoints.
-    pub fn compact(&self, wait: Wait) -> Result<()> {
+    pub fn compact(&self, wait: LockWait) -> Result<()> {
         let started = Instant::now();
         self.vacuum(wait).map_err(|error| self.about(error))?;
         while !self.try_to_truncate_wal().map_err(|error| self.about(error))? && started.elapsed() < wait.limit {
@@ -24,15 +24,15 @@ impl Database {
         Ok(())
     }
 
-    fn vacuum(&self, wait: Wait) -> Result<()> {
-        let Some(mut writer) = self.writer.take(wait.limit) else { return Err(busy(&self.place, wait.limit)) };
+    fn vacuum(&self, wait: LockWait) -> Result<()> {
+        let Some(mut writer) = self.writer.take(wait.limit) else { return Err(busy(&self.location, wait.limit)) };
         writer.patience.set(wait.limit);
         self.recover(&mut writer, wait.limit)?;
         let _alone = self.checkpointer.pause();
         let vacuumed = writer.connection().execute_batch("VACUUM").map_err(Error::from);
-        self.checkpointer.note_failure(&vacuumed);
+        self.checkpointer.mark_failure(&vacuumed);
         vacuumed.map_err(|error| match error {
-            Error::Busy(_) => busy(&self.place, wait.limit),
+            Error::Busy(_) => busy(&self.location, wait.limit),
             other => other,
         })
     }
@@ -47,7 +47,7 @@ impl Database {
         let is_busy = |how| connection.query_row(how, [], |row| row.get::<_, bool>(0)).map_err(Error::from);
         let is_blocked =
             is_busy("PRAGMA wal_checkpoint(PASSIVE)").and_then(|_| is_busy("PRAGMA wal_checkpoint(TRUNCATE)"));
-        self.checkpointer.note_failure(&is_blocked);
+        self.checkpointer.mark_failure(&is_blocked);
         match is_blocked {
             Err(Error::Busy(_)) => Ok(false),
             result => result.map(|is_busy| !is_busy),

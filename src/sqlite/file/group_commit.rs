@@ -11,7 +11,7 @@ use super::super::Transaction;
 use super::writer::run;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::store::Flush;
+use crate::store::CommitSync;
 use crate::sync::Mutex;
 
 /// At most this many offers share one transaction.
@@ -25,7 +25,7 @@ pub type Work<'a> = dyn FnMut(&Transaction) -> Result<()> + Send + 'a;
 pub struct Offer {
     /// On the stack of the thread that waits; see [`GroupCommit::offer`].
     work: *mut Work<'static>,
-    flush: Flush,
+    commit_sync: CommitSync,
     clock: Clock,
     answer: Mutex<Option<Result<()>>>,
     is_done: AtomicBool,
@@ -73,12 +73,12 @@ impl GroupCommit {
     ///
     /// # Safety
     /// The caller must not return, nor touch the work, before the offer is done or `withdraw` returned true.
-    pub unsafe fn offer(&self, flush: Flush, clock: &Clock, work: &mut Work<'_>) -> Arc<Offer> {
+    pub unsafe fn offer(&self, commit_sync: CommitSync, clock: &Clock, work: &mut Work<'_>) -> Arc<Offer> {
         // SAFETY: only the lifetime is changed; the caller promises to outlive the offer.
         let work = unsafe { std::mem::transmute::<*mut Work<'_>, *mut Work<'static>>(work) };
         let offer = Arc::new(Offer {
             work,
-            flush,
+            commit_sync,
             clock: clock.clone(),
             answer: Mutex::default(),
             is_done: AtomicBool::new(false),
@@ -101,14 +101,14 @@ impl GroupCommit {
     }
 
     /// Takes the offers that may share a transaction: same clock, same durability.
-    fn take(&self, flush: Flush, clock: &Clock) -> Vec<Arc<Offer>> {
+    fn take(&self, commit_sync: CommitSync, clock: &Clock) -> Vec<Arc<Offer>> {
         let mut waiting = self.waiting.lock();
         if waiting.is_empty() {
             return Vec::new();
         }
         let mut taken = Vec::new();
         waiting.retain(|offer| {
-            let fits = taken.len() < MOST_SHARING && offer.flush == flush && offer.clock.is_same(clock);
+            let fits = taken.len() < MOST_SHARING && offer.commit_sync == commit_sync && offer.clock.is_same(clock);
             if fits {
                 taken.push(offer.clone());
             }
@@ -121,12 +121,12 @@ impl GroupCommit {
     pub fn transact(
         &self,
         tx: &Transaction,
-        flush: Flush,
+        commit_sync: CommitSync,
         clock: &Clock,
         own: &mut Work<'_>,
         commit: impl FnOnce() -> Result<()>,
     ) -> (Result<()>, bool) {
-        let offers = self.take(flush, clock);
+        let offers = self.take(commit_sync, clock);
         if offers.is_empty() {
             return (own(tx).and_then(|()| commit()), false);
         }
@@ -185,9 +185,9 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    use super::super::{Database, Place};
+    use super::super::{Database, Location};
     use super::*;
-    use crate::store::{Store, Tx, Wait};
+    use crate::store::{LockWait, Store, Tx};
 
     type Job = Box<dyn FnOnce(&dyn Tx) -> Result<i64> + Send>;
 
@@ -198,8 +198,8 @@ mod tests {
 
     fn file() -> File {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::resolve(&folder.path().join("app.db")).unwrap();
-        File { database: Database::open(place, Duration::from_secs(30)).unwrap(), _folder: folder }
+        let location = Location::resolve(&folder.path().join("app.db")).unwrap();
+        File { database: Database::open(location, Duration::from_secs(30)).unwrap(), _folder: folder }
     }
 
     impl File {
@@ -214,14 +214,14 @@ mod tests {
 
     /// Runs all work while another thread has the writer, so that it is shared. Returns each result.
     fn shared(file: &File, works: Vec<Job>) -> Vec<Option<Result<i64>>> {
-        let (clock, wait) = (Clock::system(), Wait::up_to(Duration::from_secs(30)));
+        let (clock, wait) = (Clock::system(), LockWait::up_to(Duration::from_secs(30)));
         let (database, store, count) = (&file.database, file.store(), works.len());
         let (began, has_begun) = mpsc::channel();
         std::thread::scope(|scope| {
             let first = scope.spawn({
                 let clock = clock.clone();
                 move || {
-                    store.write(Flush::Normal, &clock, wait, |_| {
+                    store.write(CommitSync::Normal, &clock, wait, |_| {
                         began.send(()).unwrap();
                         while database.group_commit().waiting.lock().len() < count {
                             std::thread::yield_now();
@@ -235,7 +235,7 @@ mod tests {
                 .into_iter()
                 .map(|work| {
                     let clock = clock.clone();
-                    scope.spawn(move || store.write(Flush::Normal, &clock, wait, work))
+                    scope.spawn(move || store.write(CommitSync::Normal, &clock, wait, work))
                 })
                 .collect();
             first.join().unwrap().unwrap();
@@ -256,8 +256,8 @@ mod tests {
                 assert!(matches!(answer, Some(Ok(value)) if *value == number as i64), "{number}: {answer:?}");
             }
         }
-        let wait = Wait::up_to(Duration::from_secs(30));
-        assert_eq!(file.store().write(Flush::Normal, &Clock::system(), wait, |_| Ok(7)).unwrap(), 7);
+        let wait = LockWait::up_to(Duration::from_secs(30));
+        assert_eq!(file.store().write(CommitSync::Normal, &Clock::system(), wait, |_| Ok(7)).unwrap(), 7);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::super::locks;
-use super::{Database, Place};
+use super::{Database, Location};
 use crate::error::{Error, Result};
 
 /// Device and inode of the file that a path led to when it was opened.
@@ -26,9 +26,9 @@ impl Identity {
 impl Database {
     /// Returns whether the path still leads to the file that was opened.
     pub(super) fn is_current(&self) -> bool {
-        match &self.place {
-            Place::Memory(_) => true,
-            Place::File(path) => Identity::of(path) == Some(self.identity),
+        match &self.location {
+            Location::Memory(_) => true,
+            Location::File(path) => Identity::of(path) == Some(self.identity),
         }
     }
 
@@ -44,9 +44,9 @@ impl Database {
 
     /// Fails if the database or its WAL was removed or replaced: such a commit is not acknowledged.
     pub(super) fn check_files(&self) -> Result<()> {
-        match &self.place {
-            Place::File(path) => locks::check_files(path, self.identity.0, self.identity.1),
-            Place::Memory(_) => Ok(()),
+        match &self.location {
+            Location::File(path) => locks::check_files(path, self.identity.0, self.identity.1),
+            Location::Memory(_) => Ok(()),
         }
     }
 }

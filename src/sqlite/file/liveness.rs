@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::super::locks::SignOfLife;
-use super::{Database, Place};
+use super::super::locks::LivenessLock;
+use super::{Database, Location};
 use crate::process;
 use crate::store::Liveness;
 use crate::sync::Mutex;
@@ -41,30 +41,30 @@ impl Drop for SignInMemory {
 impl Database {
     /// The lock by which other processes see that this one lives. `None` in memory, and where the system has no such
     /// locks.
-    pub fn sign_of_life(&self) -> Option<Arc<SignOfLife>> {
-        if let Place::Memory(_) = &self.place {
+    pub fn liveness_lock(&self) -> Option<Arc<LivenessLock>> {
+        if let Location::Memory(_) = &self.location {
             return None;
         }
         let mut sign = self.sign.lock();
         if let Some(given) = &*sign {
             return given.clone();
         }
-        let given = self.new_sign();
+        let given = self.new_liveness_lock();
         *sign = Some(given.clone());
         given
     }
 
     /// A second one, which ends with its last owner, before the process does.
-    pub fn new_sign(&self) -> Option<Arc<SignOfLife>> {
-        if let Place::Memory(_) = &self.place {
+    pub fn new_liveness_lock(&self) -> Option<Arc<LivenessLock>> {
+        if let Location::Memory(_) = &self.location {
             return None;
         }
-        SignOfLife::give(self.identity.0, self.identity.1, new_number()?).map(Arc::new)
+        LivenessLock::give(self.identity.0, self.identity.1, new_number()?).map(Arc::new)
     }
 
     /// The same for all places: in memory, where no lock is needed, too.
     pub fn new_liveness(&self) -> Option<Arc<dyn Liveness>> {
-        let Place::Memory(_) = &self.place else { return Some(self.new_sign()?) };
+        let Location::Memory(_) = &self.location else { return Some(self.new_liveness_lock()?) };
         let number = new_number()?;
         self.live_in_memory.lock().insert(number);
         let live = self.live_in_memory.clone();
@@ -73,16 +73,16 @@ impl Database {
 
     /// Returns whether the process with this number lives. If that is unknown, it counts as alive.
     pub fn is_alive(&self, holder: i64) -> bool {
-        match &self.place {
-            Place::Memory(_) => self.live_in_memory.lock().contains(&holder),
-            Place::File(_) => SignOfLife::is_seen(self.identity.0, self.identity.1, holder),
+        match &self.location {
+            Location::Memory(_) => self.live_in_memory.lock().contains(&holder),
+            Location::File(_) => LivenessLock::is_seen(self.identity.0, self.identity.1, holder),
         }
     }
 
     /// Shows other processes whether this one's heartbeat waits for the write lock.
     pub fn show_wait_to_renew(&self, waits: bool) {
         if self.waits_to_renew.swap(waits, Ordering::SeqCst) != waits
-            && let Some(sign) = self.sign_of_life()
+            && let Some(sign) = self.liveness_lock()
         {
             sign.show_wait_to_renew(waits);
         }
@@ -95,9 +95,9 @@ impl Database {
 
     /// Returns whether the process with this number waits to renew its claims.
     pub fn waits_to_renew(&self, holder: i64) -> bool {
-        match &self.place {
-            Place::Memory(_) => false,
-            Place::File(_) => SignOfLife::waits_to_renew(self.identity.0, self.identity.1, holder),
+        match &self.location {
+            Location::Memory(_) => false,
+            Location::File(_) => LivenessLock::waits_to_renew(self.identity.0, self.identity.1, holder),
         }
     }
 }

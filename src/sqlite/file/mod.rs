@@ -8,8 +8,8 @@ mod failure;
 mod group_commit;
 mod identity;
 mod liveness;
+mod location;
 mod open;
-mod place;
 mod readers;
 mod recovery;
 mod registry;
@@ -21,12 +21,12 @@ mod writer;
 #[cfg(unix)]
 pub use registry::OpenDatabasesGuard;
 #[cfg(feature = "python")]
-pub use registry::ring_all;
+pub use registry::wake_all;
 pub use {
     identity::Identity,
+    location::Location,
     open::{PATIENCE, connect_existing, has_queue},
-    place::Place,
-    readers::Lent,
+    readers::BorrowedReader,
     registry::is_open,
 };
 
@@ -40,29 +40,29 @@ use self::group_commit::GroupCommit;
 use self::liveness::LiveInMemory;
 use self::readers::Readers;
 use self::writer::Writer;
-use super::locks::SignOfLife;
+use super::locks::LivenessLock;
 use super::references::References;
 use super::{locks, migrate};
 use crate::error::Error;
 use crate::process;
-use crate::sync::{Mutex, Seat};
-use crate::wake::Bell;
+use crate::sync::{Exclusive, Mutex};
+use crate::wake::WakeSignal;
 
 /// One file as this process has it open. All queues of the file share it.
 pub struct Database {
-    place: Place,
-    writer: ManuallyDrop<Seat<Writer>>,
+    location: Location,
+    writer: ManuallyDrop<Exclusive<Writer>>,
     readers: ManuallyDrop<Mutex<Readers>>,
-    bell: Bell,
+    wake_signal: WakeSignal,
     checkpointer: Arc<Checkpointer>,
     group_commit: GroupCommit,
     /// The heartbeat could not renew the claims of this process, and tries again.
     waits_to_renew: AtomicBool,
     /// `Some(None)` where the system cannot tell whether a process lives.
-    sign: Mutex<Option<Option<Arc<SignOfLife>>>>,
+    sign: Mutex<Option<Option<Arc<LivenessLock>>>>,
     live_in_memory: LiveInMemory,
     shape: migrate::Shape,
-    mended: Vec<String>,
+    recreated: Vec<String>,
     references: References,
     identity: Identity,
     generation: u64,
@@ -92,15 +92,15 @@ impl Database {
         &self.group_commit
     }
 
-    pub fn bell(&self) -> &Bell {
-        &self.bell
+    pub fn wake_signal(&self) -> &WakeSignal {
+        &self.wake_signal
     }
 
     /// The WAL; `None` in memory.
-    pub fn log_path(&self) -> Option<PathBuf> {
-        match &self.place {
-            Place::Memory(_) => None,
-            Place::File(path) => {
+    pub fn wal_path(&self) -> Option<PathBuf> {
+        match &self.location {
+            Location::Memory(_) => None,
+            Location::File(path) => {
                 let mut wal = path.clone().into_os_string();
                 wal.push("-wal");
                 Some(wal.into())
@@ -122,19 +122,19 @@ impl Database {
     }
 
     /// Schema objects that were missing or altered when the file was opened, and were recreated.
-    pub(super) fn mended(&self) -> &[String] {
-        &self.mended
+    pub(super) fn recreated(&self) -> &[String] {
+        &self.recreated
     }
 
-    pub(super) fn place(&self) -> &Place {
-        &self.place
+    pub(super) fn location(&self) -> &Location {
+        &self.location
     }
 
     /// Adds the path of the file to an error's text.
     pub(super) fn about(&self, error: Error) -> Error {
-        match &self.place {
-            Place::Memory(_) => error,
-            Place::File(path) => error.about(path),
+        match &self.location {
+            Location::Memory(_) => error,
+            Location::File(path) => error.about(path),
         }
     }
 }

@@ -16,12 +16,12 @@ use super::checkpointer::Checkpointer;
 use super::group_commit::GroupCommit;
 use super::identity::Identity;
 use super::writer::{Patience, Writer};
-use super::{Database, Place};
+use super::{Database, Location};
 use crate::error::{Error, Result};
 use crate::process;
-use crate::store::Flush;
-use crate::sync::{Mutex, Seat};
-use crate::wake::Bell;
+use crate::store::CommitSync;
+use crate::sync::{Exclusive, Mutex};
+use crate::wake::WakeSignal;
 
 /// Prepared statements cached by each connection.
 const KEPT_STATEMENTS: usize = 64;
@@ -31,39 +31,39 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) const WAL_BYTES_KEPT: i64 = 16 * 1024 * 1024;
 
 impl Database {
-    pub(super) fn create(place: Place, limit: Duration) -> Result<Self> {
+    pub(super) fn create(location: Location, limit: Duration) -> Result<Self> {
         let patience = Patience::new(limit);
-        let (mut connection, prepared) = open(&place, OpenMode::CreateIfMissing, &patience, limit)?;
-        let identity = match &place {
-            Place::Memory(_) => Identity(0, 0),
-            Place::File(path) => {
+        let (mut connection, prepared) = open(&location, OpenMode::CreateIfMissing, &patience, limit)?;
+        let identity = match &location {
+            Location::Memory(_) => Identity(0, 0),
+            Location::File(path) => {
                 Identity::of(path).ok_or_else(|| Error::Storage("the file vanished while it was opened".into()))?
             }
         };
-        let checkpointer = checkpointer(&place);
+        let checkpointer = checkpointer(&location);
         checkpointer.watch(&mut connection)?;
         let mut writer = Writer {
             connection: Some(connection),
             patience,
-            flush: Flush::Full,
+            commit_sync: CommitSync::Full,
             checked_at: None,
             turns: Box::default(),
         };
-        for flush in [Flush::Normal, Flush::Full] {
-            writer.switch(flush)?;
+        for commit_sync in [CommitSync::Normal, CommitSync::Full] {
+            writer.switch(commit_sync)?;
         }
         Ok(Self {
-            place,
-            writer: ManuallyDrop::new(Seat::new(writer)),
+            location,
+            writer: ManuallyDrop::new(Exclusive::new(writer)),
             readers: ManuallyDrop::default(),
-            bell: Bell::default(),
+            wake_signal: WakeSignal::default(),
             checkpointer,
             group_commit: GroupCommit::default(),
             waits_to_renew: AtomicBool::new(false),
             sign: Mutex::default(),
             live_in_memory: Arc::default(),
             shape: prepared.shape,
-            mended: prepared.mended,
+            recreated: prepared.recreated,
             references: References::default(),
             identity,
             generation: process::generation(),
@@ -71,25 +71,25 @@ impl Database {
     }
 }
 
-fn checkpointer(place: &Place) -> Arc<Checkpointer> {
-    let place = place.clone();
-    Checkpointer::new(move || connect(&place, OpenMode::ExistingOnly, &Patience::new(Duration::ZERO)))
+fn checkpointer(location: &Location) -> Arc<Checkpointer> {
+    let location = location.clone();
+    Checkpointer::new(move || connect(&location, OpenMode::ExistingOnly, &Patience::new(Duration::ZERO)))
 }
 
 /// Opens a connection, and creates or migrates our tables if that is needed.
 pub(super) fn open(
-    place: &Place,
+    location: &Location,
     mode: OpenMode,
     patience: &Patience,
     limit: Duration,
 ) -> Result<(Connection, migrate::Prepared)> {
     // While the connection is open: without one, the locks of other processes cannot be queried.
     let explain = |error| match error {
-        Error::Busy(_) => busy(place, limit),
+        Error::Busy(_) => busy(location, limit),
         other => other,
     };
-    let mut connection = connect(place, mode, patience).map_err(explain)?;
-    let prepared = migrate::prepare(&mut connection, place, limit).map_err(explain)?;
+    let mut connection = connect(location, mode, patience).map_err(explain)?;
+    let prepared = migrate::prepare(&mut connection, location, limit).map_err(explain)?;
     Ok((connection, prepared))
 }
 
@@ -103,26 +103,26 @@ pub(super) enum OpenMode {
 
 /// Returns whether an existing file has a queue in it, ours or membox's. Writes nothing.
 pub fn has_queue(path: &Path) -> Result<bool> {
-    let place = Place::resolve(path)?;
-    let found = connect_existing(&place).and_then(|connection| migrate::has_queue(&connection));
+    let location = Location::resolve(path)?;
+    let found = connect_existing(&location).and_then(|connection| migrate::has_queue(&connection));
     locks::sweep();
     found.map_err(|error| error.about(path))
 }
 
 /// Opens a connection to an existing file, for a single call that is not about an open queue.
-pub fn connect_existing(place: &Place) -> Result<Connection> {
-    connect(place, OpenMode::ExistingOnly, &Patience::new(PATIENCE))
+pub fn connect_existing(location: &Location) -> Result<Connection> {
+    connect(location, OpenMode::ExistingOnly, &Patience::new(PATIENCE))
 }
 
 /// Opens a connection. Every connection of this crate is opened here, except the target of a backup.
-pub(super) fn connect(place: &Place, mode: OpenMode, patience: &Patience) -> Result<Connection> {
+pub(super) fn connect(location: &Location, mode: OpenMode, patience: &Patience) -> Result<Connection> {
     let mut flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, mode == OpenMode::CreateIfMissing);
     locks::install()?;
-    let mut connection = match place {
-        Place::Memory(_) => Connection::open_in_memory_with_flags(flags)?,
-        Place::File(path) => {
+    let mut connection = match location {
+        Location::Memory(_) => Connection::open_in_memory_with_flags(flags)?,
+        Location::File(path) => {
             // SQLite treats a one-byte file as empty and would overwrite it.
             if std::fs::metadata(path).is_ok_and(|file| file.len() == 1) {
                 return Err(Error::NotADatabase(

@@ -7,7 +7,7 @@ use rusqlite::config::DbConfig;
 
 use super::open::{OpenMode, connect};
 use super::writer::Patience;
-use super::{Database, Place};
+use super::{Database, Location};
 use crate::error::Result;
 
 /// Idle readers kept open; more are opened when needed and closed after use.
@@ -21,12 +21,12 @@ pub(super) struct Readers {
 }
 
 /// A reader while a call uses it.
-pub struct Lent {
+pub struct BorrowedReader {
     connection: Connection,
     epoch: u64,
 }
 
-impl Lent {
+impl BorrowedReader {
     /// Changes whenever another connection has committed.
     pub fn data_version(&self) -> Result<i64> {
         let mut statement = self.connection.prepare_cached("PRAGMA data_version")?;
@@ -37,44 +37,44 @@ impl Lent {
 impl Database {
     /// Runs `look` on a reader; it sees everything committed before the call.
     pub fn read<T>(&self, look: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        if let Place::Memory(_) = self.place {
+        if let Location::Memory(_) = self.location {
             let writer = self.writer.take(Duration::MAX).expect("a wait without end ends with the writer");
             return look(writer.connection());
         }
-        let lent = self.borrow_reader().map_err(|error| self.about(error))?;
-        let value = look(&lent.connection).map_err(|error| self.about(error))?;
-        self.take_back(lent);
+        let reader = self.borrow_reader().map_err(|error| self.about(error))?;
+        let value = look(&reader.connection).map_err(|error| self.about(error))?;
+        self.return_reader(reader);
         Ok(value)
     }
 
     /// Lends a reader to a watcher; `None` in memory, where no other process writes.
-    pub fn lend(&self) -> Result<Option<Lent>> {
-        match &self.place {
-            Place::Memory(_) => Ok(None),
-            Place::File(_) => self.borrow_reader().map(Some).map_err(|error| self.about(error)),
+    pub fn borrow_reader_if_file(&self) -> Result<Option<BorrowedReader>> {
+        match &self.location {
+            Location::Memory(_) => Ok(None),
+            Location::File(_) => self.borrow_reader().map(Some).map_err(|error| self.about(error)),
         }
     }
 
-    fn borrow_reader(&self) -> Result<Lent> {
+    fn borrow_reader(&self) -> Result<BorrowedReader> {
         let (idle, epoch) = {
             let mut readers = self.readers.lock();
             (readers.idle.pop(), readers.epoch)
         };
         let connection = idle.map_or_else(|| self.reader(), Ok)?;
-        Ok(Lent { connection, epoch })
+        Ok(BorrowedReader { connection, epoch })
     }
 
-    pub fn take_back(&self, lent: Lent) {
+    pub fn return_reader(&self, reader: BorrowedReader) {
         let mut readers = self.readers.lock();
-        if readers.epoch != lent.epoch {
-            close_without_checkpoint(lent.connection);
+        if readers.epoch != reader.epoch {
+            close_without_checkpoint(reader.connection);
         } else if readers.idle.len() < IDLE_READERS {
-            readers.idle.push(lent.connection);
+            readers.idle.push(reader.connection);
         }
     }
 
     fn reader(&self) -> Result<Connection> {
-        let reader = connect(&self.place, OpenMode::ExistingOnly, &Patience::new(Duration::from_secs(30)))?;
+        let reader = connect(&self.location, OpenMode::ExistingOnly, &Patience::new(Duration::from_secs(30)))?;
         reader.execute_batch("PRAGMA query_only = ON")?;
         Ok(reader)
     }

@@ -8,9 +8,9 @@ use super::super::locks;
 use super::open::{OpenMode, open};
 use super::readers::close_without_checkpoint;
 use super::writer::{Rollback, Writer, run};
-use super::{Database, Place};
+use super::{Database, Location};
 use crate::error::Result;
-use crate::store::Flush;
+use crate::store::CommitSync;
 
 impl Database {
     /// Opens a fresh connection and rewrites the WAL, if an I/O error made the writer's connection unusable.
@@ -19,11 +19,11 @@ impl Database {
             self.discard_connections(writer);
         }
         if writer.connection.is_none() {
-            let (mut connection, _) = open(&self.place, OpenMode::ExistingOnly, &writer.patience, left)?;
+            let (mut connection, _) = open(&self.location, OpenMode::ExistingOnly, &writer.patience, left)?;
             self.rewrite_wal(&connection)?;
             self.checkpointer.watch(&mut connection)?;
             writer.connection = Some(connection);
-            writer.flush = Flush::Full;
+            writer.commit_sync = CommitSync::Full;
         }
         Ok(())
     }
@@ -38,7 +38,7 @@ impl Database {
     /// last commit are overwritten by the next one. A checkpoint whose sync failed does not count as done, and is
     /// repeated.
     fn rewrite_wal(&self, connection: &Connection) -> Result<()> {
-        let Some(wal) = self.log_path() else { return Ok(()) };
+        let Some(wal) = self.wal_path() else { return Ok(()) };
         run(connection, "BEGIN IMMEDIATE")?;
         // No other connection writes to the WAL, or truncates it, while this one has the write lock.
         let _guard = Rollback(connection);
@@ -48,7 +48,7 @@ impl Database {
     /// Closes all connections; the next call opens fresh ones. After an I/O error the page cache and the disk may
     /// differ, and a WAL that was replaced belongs to no file.
     pub(super) fn discard_connections(&self, writer: &mut Writer) {
-        if let Place::File(_) = self.place {
+        if let Location::File(_) = self.location {
             let mut readers = self.readers.lock();
             readers.epoch += 1;
             drop(self.checkpointer.pause());

@@ -10,7 +10,7 @@ use std::time::Duration;
 use once_cell::sync::Lazy;
 
 use super::super::locks;
-use super::{Database, Place};
+use super::{Database, Location};
 use crate::error::Result;
 use crate::sync::Mutex;
 
@@ -19,9 +19,9 @@ static OPEN: Lazy<Mutex<Registry>> = Lazy::new(Mutex::default);
 
 /// Wakes every waiting call of this process: the clock was changed, or the interpreter exits.
 #[cfg(feature = "python")]
-pub fn ring_all() {
+pub fn wake_all() {
     let open = OPEN.lock().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
-    open.iter().for_each(|database| database.bell().ring());
+    open.iter().for_each(|database| database.wake_signal().wake());
 }
 
 /// The registry, locked during a fork.
@@ -42,14 +42,14 @@ impl OpenDatabasesGuard {
 
 impl Database {
     /// Opens a file, or returns this process's open database of it.
-    pub fn open(place: Place, patience: Duration) -> Result<Arc<Self>> {
-        let Place::File(path) = &place else {
-            return Ok(Arc::new(Self::create(place, patience)?));
+    pub fn open(location: Location, patience: Duration) -> Result<Arc<Self>> {
+        let Location::File(path) = &location else {
+            return Ok(Arc::new(Self::create(location, patience)?));
         };
         if let Some(database) = find(path) {
             return Ok(database);
         }
-        let created = Self::create(place.clone(), patience).inspect_err(|_| locks::sweep());
+        let created = Self::create(location.clone(), patience).inspect_err(|_| locks::sweep());
         let database = Arc::new(created.map_err(|error| error.about(path))?);
         let mut open = OPEN.lock();
         // Another thread may have opened it meanwhile. There is one writer per file, so this one is dropped.

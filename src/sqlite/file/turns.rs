@@ -232,9 +232,9 @@ fn sleep(pause: Duration, left: Duration) {
 
 /// Between half of `longest` and all of it, so that waiting writers do not wake at the same time.
 fn varied(longest_microseconds: u64) -> Duration {
-    let dice = u64::from(getrandom::u32().unwrap_or(0));
+    let random = u64::from(getrandom::u32().unwrap_or(0));
     let half = longest_microseconds / 2;
-    Duration::from_micros(half + dice % (half + 1))
+    Duration::from_micros(half + random % (half + 1))
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -10,11 +10,11 @@ use super::super::{Transaction, locks};
 use super::busy::busy;
 use super::group_commit::Work;
 use super::turns::Turns;
-use super::{Database, Place};
+use super::{Database, Location};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::store::{Flush, Wait};
-use crate::sync::Taken;
+use crate::store::{CommitSync, LockWait};
+use crate::sync::ExclusiveGuard;
 
 /// A wait is cut into slices of this length; between two of them other threads get their turn and signals are handled.
 const WAIT_SLICE: Duration = Duration::from_millis(100);
@@ -23,18 +23,18 @@ const TRIES_BEFORE_SLEEP: i32 = 2;
 /// For this long after a commit that checked the files, the next transaction begins without checking them.
 const CHECK_VALID_FOR: Duration = Duration::from_millis(100);
 
-impl Flush {
+impl CommitSync {
     fn pragma(self) -> &'static str {
         match self {
-            Flush::Full => "PRAGMA synchronous = FULL",
-            Flush::Normal => "PRAGMA synchronous = NORMAL",
+            CommitSync::Full => "PRAGMA synchronous = FULL",
+            CommitSync::Normal => "PRAGMA synchronous = NORMAL",
         }
     }
 
     fn level(self) -> i64 {
         match self {
-            Flush::Full => 2,
-            Flush::Normal => 1,
+            CommitSync::Full => 2,
+            CommitSync::Normal => 1,
         }
     }
 }
@@ -71,8 +71,8 @@ impl Patience {
                 return true;
             }
             let longest = 2000u64 << (tries - TRIES_BEFORE_SLEEP).clamp(0, 2);
-            let dice = u64::from(getrandom::u32().unwrap_or(0));
-            std::thread::sleep(Duration::from_micros(longest / 2 + dice % (longest / 2 + 1)));
+            let random = u64::from(getrandom::u32().unwrap_or(0));
+            std::thread::sleep(Duration::from_micros(longest / 2 + random % (longest / 2 + 1)));
             true
         }
     }
@@ -82,7 +82,7 @@ pub(super) struct Writer {
     /// `None` after an I/O error, which makes a connection's page cache unreliable.
     pub(super) connection: Option<Connection>,
     pub(super) patience: Patience,
-    pub(super) flush: Flush,
+    pub(super) commit_sync: CommitSync,
     /// When the path last led to the file that was opened.
     pub(super) checked_at: Option<Instant>,
     pub(super) turns: Box<Turns>,
@@ -94,23 +94,29 @@ impl Writer {
     }
 
     /// Sets how commits sync, and reads the level back: one that SQLite did not accept is an error.
-    pub(super) fn switch(&mut self, flush: Flush) -> Result<()> {
+    pub(super) fn switch(&mut self, commit_sync: CommitSync) -> Result<()> {
         let connection = self.connection();
-        connection.execute_batch(flush.pragma())?;
+        connection.execute_batch(commit_sync.pragma())?;
         let level: i64 = connection.prepare_cached("PRAGMA synchronous")?.query_row([], |row| row.get(0))?;
-        if level != flush.level() {
-            return Err(Error::Storage(format!("SQLite did not accept '{}': it says {level}", flush.pragma())));
+        if level != commit_sync.level() {
+            return Err(Error::Storage(format!("SQLite did not accept '{}': it says {level}", commit_sync.pragma())));
         }
-        self.flush = flush;
+        self.commit_sync = commit_sync;
         Ok(())
     }
 }
 
 impl Database {
     /// Runs `work` in a write transaction. The clock is read once the lock is held, never before.
-    pub fn run_transaction(&self, flush: Flush, clock: &Clock, wait: Wait, work: &mut Work<'_>) -> Result<()> {
-        let outcome = match self.begin(flush, clock, wait, work) {
-            Ok(Begun::Leading(writer)) => self.lead(writer, flush, clock, work),
+    pub fn run_transaction(
+        &self,
+        commit_sync: CommitSync,
+        clock: &Clock,
+        wait: LockWait,
+        work: &mut Work<'_>,
+    ) -> Result<()> {
+        let outcome = match self.begin(commit_sync, clock, wait, work) {
+            Ok(Begun::Leading(writer)) => self.lead(writer, commit_sync, clock, work),
             Ok(Begun::Served(answer)) => answer,
             Err(error) => Err(error),
         };
@@ -118,15 +124,21 @@ impl Database {
     }
 
     /// Runs this call's work, and that of threads that wait for the writer, in the transaction that was begun.
-    fn lead(&self, mut writer: Taken<'_, Writer>, flush: Flush, clock: &Clock, own: &mut Work<'_>) -> Result<()> {
-        let (outcome, has_served) = self.transact(&writer, flush, clock, own);
+    fn lead(
+        &self,
+        mut writer: ExclusiveGuard<'_, Writer>,
+        commit_sync: CommitSync,
+        clock: &Clock,
+        own: &mut Work<'_>,
+    ) -> Result<()> {
+        let (outcome, has_served) = self.transact(&writer, commit_sync, clock, own);
         writer.checked_at = outcome.is_ok().then(Instant::now);
         writer.turns.after_transaction();
         if let Err(Error::Io(_)) = &outcome {
             self.discard_connections(&mut writer);
         }
         if has_served {
-            writer.note_served();
+            writer.mark_served();
         }
         outcome
     }
@@ -134,16 +146,16 @@ impl Database {
     /// Waits for the writer and for the write lock, in slices. Between two slices neither is held, other threads get
     /// their turn, and the wait can be interrupted. The thread that has the writer may run this call's work with its
     /// own.
-    fn begin(&self, flush: Flush, clock: &Clock, wait: Wait, work: &mut Work<'_>) -> Result<Begun<'_>> {
+    fn begin(&self, commit_sync: CommitSync, clock: &Clock, wait: LockWait, work: &mut Work<'_>) -> Result<Begun<'_>> {
         let started = Instant::now();
         if let Some(writer) = self.writer.take(Duration::ZERO) {
-            match self.try_to_begin(writer, flush, wait.limit.min(WAIT_SLICE)) {
+            match self.try_to_begin(writer, commit_sync, wait.limit.min(WAIT_SLICE)) {
                 Err(Error::Busy(_)) if !wait.limit.is_zero() => {}
                 begun => return begun.map(Begun::Leading),
             }
         }
         // SAFETY: every return below has withdrawn the offer, or waited until it was done.
-        let offer = unsafe { self.group_commit.offer(flush, clock, work) };
+        let offer = unsafe { self.group_commit.offer(commit_sync, clock, work) };
         let mut is_taken = false;
         let mut has_warned = false;
         loop {
@@ -161,7 +173,7 @@ impl Database {
                     continue;
                 }
                 if left.is_zero() {
-                    return Err(busy(&self.place, wait.limit));
+                    return Err(busy(&self.location, wait.limit));
                 }
                 self.warn_of_own_transaction(wait, started, &mut has_warned);
                 self.check_can_continue(wait)?;
@@ -170,8 +182,8 @@ impl Database {
             };
             // No other thread has the writer, so none has the offer. A leader that took it and panicked did not run it.
             self.group_commit.withdraw(&offer);
-            match self.try_to_begin(writer, flush, slice.saturating_sub(waited.elapsed())) {
-                Err(Error::Busy(_)) if left.is_zero() => return Err(busy(&self.place, wait.limit)),
+            match self.try_to_begin(writer, commit_sync, slice.saturating_sub(waited.elapsed())) {
+                Err(Error::Busy(_)) if left.is_zero() => return Err(busy(&self.location, wait.limit)),
                 Err(Error::Busy(_)) => {
                     self.warn_of_own_transaction(wait, started, &mut has_warned);
                     self.check_can_continue(wait)?;
@@ -183,7 +195,7 @@ impl Database {
     }
 
     /// Between two slices: a signal handler may have raised, or forked. A forked child cannot use this database.
-    pub(super) fn check_can_continue(&self, wait: Wait) -> Result<()> {
+    pub(super) fn check_can_continue(&self, wait: LockWait) -> Result<()> {
         if (wait.interrupted)() {
             return Err(Error::Interrupted);
         }
@@ -195,26 +207,26 @@ impl Database {
 
     fn try_to_begin<'a>(
         &self,
-        mut writer: Taken<'a, Writer>,
-        flush: Flush,
+        mut writer: ExclusiveGuard<'a, Writer>,
+        commit_sync: CommitSync,
         left: Duration,
-    ) -> Result<Taken<'a, Writer>> {
+    ) -> Result<ExclusiveGuard<'a, Writer>> {
         let started = Instant::now();
         writer.patience.set(left);
         // The commit checks in any case; this check avoids writing into a file that was removed.
-        if let Place::File(path) = &self.place
+        if let Location::File(path) = &self.location
             && writer.checked_at.is_none_or(|time| started.duration_since(time) > CHECK_VALID_FOR)
         {
             locks::check_file(path, self.identity.0, self.identity.1)?;
         }
         self.recover(&mut writer, left)?;
-        if writer.flush != flush {
-            writer.switch(flush)?;
+        if writer.commit_sync != commit_sync {
+            writer.switch(commit_sync)?;
         }
         writer.patience.set(Duration::ZERO);
         let Writer { connection, turns, .. } = &mut *writer;
         let connection = connection.as_ref().expect("opened above");
-        let file = matches!(self.place, Place::File(_)).then_some((self.identity.0, self.identity.1));
+        let file = matches!(self.location, Location::File(_)).then_some((self.identity.0, self.identity.1));
         let left = left.saturating_sub(started.elapsed());
         let begun = turns.wait(file, left, || run(connection, "BEGIN IMMEDIATE"));
         if let Err(Error::Io(_)) = &begun {
@@ -223,11 +235,17 @@ impl Database {
         begun.map(|()| writer)
     }
 
-    fn transact(&self, writer: &Writer, flush: Flush, clock: &Clock, own: &mut Work<'_>) -> (Result<()>, bool) {
+    fn transact(
+        &self,
+        writer: &Writer,
+        commit_sync: CommitSync,
+        clock: &Clock,
+        own: &mut Work<'_>,
+    ) -> (Result<()>, bool) {
         let connection = writer.connection();
         let _guard = Rollback(connection);
         let tx = Transaction::new(connection, self, clock.now());
-        self.group_commit.transact(&tx, flush, clock, own, || {
+        self.group_commit.transact(&tx, commit_sync, clock, own, || {
             run(connection, "COMMIT").map_err(|error| match error {
                 Error::Io(text) => {
                     Error::Io(format!("{text}; whether this change was written is unknown, look before you repeat it"))
@@ -235,7 +253,7 @@ impl Database {
                 other => other,
             })?;
             self.check_files()?;
-            self.checkpointer.after_commit(connection, flush);
+            self.checkpointer.after_commit(connection, commit_sync);
             Ok(())
         })
     }
@@ -244,7 +262,7 @@ impl Database {
 /// How a write began.
 enum Begun<'a> {
     /// This thread has the writer, and the transaction is open.
-    Leading(Taken<'a, Writer>),
+    Leading(ExclusiveGuard<'a, Writer>),
     /// Another thread has run the work, with this result.
     Served(Result<()>),
 }

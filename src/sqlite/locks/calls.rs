@@ -10,7 +10,7 @@ use super::super::file::wal;
 use super::fork;
 use super::identity::describe_path;
 use super::protections::{FORK, LOCKS, USED};
-use super::record_locks::{SIGN_OF_LIFE, ofd};
+use super::record_locks::{LIVENESS_BYTES, ofd};
 use super::registry::{Role, as_path, prepare, registry, role};
 use crate::error::{Error, Result};
 use crate::process;
@@ -115,7 +115,7 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> 
             lock.l_pid = 0;
             // SQLite unlocks a whole file by a range without an end. That must not release signs of life.
             if unlocks && lock.l_start == 0 && lock.l_len == 0 {
-                lock.l_len = SIGN_OF_LIFE;
+                lock.l_len = LIVENESS_BYTES;
             }
             ofd_command
         };

@@ -93,11 +93,11 @@ pub fn registry() -> MutexGuard<'static, Registry> {
 }
 
 /// The system does not tell whether a process lives, so leases alone decide.
-pub struct SignOfLife {
+pub struct LivenessLock {
     pub number: i64,
 }
 
-impl SignOfLife {
+impl LivenessLock {
     pub fn give(_device: u64, _inode: u64, _number: i64) -> Option<Self> {
         None
     }

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{SignOfLife, registry};
+use super::{LivenessLock, registry};
 
 /// Each may keep a descriptor open; the oldest is dropped first.
 const MOST: usize = 64;
 
 pub struct KeptSign {
-    sign: Arc<SignOfLife>,
+    sign: Arc<LivenessLock>,
     until: Option<Instant>,
 }
 
 /// Keeps a sign for the given time.
-pub fn keep(sign: Arc<SignOfLife>, time: Duration) {
+pub fn keep(sign: Arc<LivenessLock>, time: Duration) {
     let until = Instant::now().checked_add(time);
     let kept = &mut registry().kept_signs;
     match kept.iter_mut().find(|known| Arc::ptr_eq(&known.sign, &sign)) {

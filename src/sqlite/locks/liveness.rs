@@ -5,32 +5,32 @@ use std::ffi::c_int;
 
 use super::identity::Inode;
 use super::protections::LOCKS;
-use super::record_locks::{SIGN_OF_LIFE, conflicting_lock, set_lock};
+use super::record_locks::{LIVENESS_BYTES, conflicting_lock, set_lock};
 use super::registry::registry;
 use super::sweep::sweep;
 use crate::process;
 
 /// A lock on a byte from here on shows that a process waits to renew its claims. They lie above every sign of life.
-const WAIT_TO_RENEW: i64 = SIGN_OF_LIFE + (1 << 42);
+const WAIT_TO_RENEW: i64 = LIVENESS_BYTES + (1 << 42);
 
 /// A lock on one byte of a database: other processes see at once when this one has ended. It outlives the connections,
 /// so that a claimed item is not reclaimed because its queue was closed.
-pub struct SignOfLife {
+pub struct LivenessLock {
     inode: Inode,
     pub number: i64,
     generation: u64,
 }
 
-impl SignOfLife {
+impl LivenessLock {
     /// Returns `None` where the file system has no such locks, or if the file is not open here.
     pub fn give(device: u64, inode: u64, number: i64) -> Option<Self> {
         let inode = Inode { device, number: inode };
         let mut registry = registry();
         let file = registry.files.get_mut(&inode)?;
-        if LOCKS.is_off() || !file.has_ofd || !set_lock(file, libc::F_WRLCK as c_int, SIGN_OF_LIFE + number, 1) {
+        if LOCKS.is_off() || !file.has_ofd || !set_lock(file, libc::F_WRLCK as c_int, LIVENESS_BYTES + number, 1) {
             return None;
         }
-        file.signs.push(number);
+        file.liveness_numbers.push(number);
         Some(Self { inode, number, generation: process::generation() })
     }
 
@@ -64,26 +64,26 @@ impl SignOfLife {
     pub fn is_seen(device: u64, inode: u64, number: i64) -> bool {
         let registry = registry();
         let Some(file) = registry.files.get(&Inode { device, number: inode }) else { return true };
-        if !file.has_ofd || LOCKS.is_off() || file.signs.contains(&number) {
+        if !file.has_ofd || LOCKS.is_off() || file.liveness_numbers.contains(&number) {
             return true;
         }
-        let Some(byte) = SIGN_OF_LIFE.checked_add(number).filter(|byte| *byte >= SIGN_OF_LIFE) else { return true };
+        let Some(byte) = LIVENESS_BYTES.checked_add(number).filter(|byte| *byte >= LIVENESS_BYTES) else { return true };
         conflicting_lock(file.lock_fd(), byte, 1).map_or(true, |lock| lock.is_some())
     }
 }
 
-impl SignOfLife {
+impl LivenessLock {
     /// Returns whether any process shows on this file that it lives.
     pub fn is_any_seen(device: u64, inode: u64) -> bool {
         let registry = registry();
         let Some(file) = registry.files.get(&Inode { device, number: inode }) else { return false };
         let is_seen_elsewhere =
-            || matches!(conflicting_lock(file.lock_fd(), SIGN_OF_LIFE, WAIT_TO_RENEW - SIGN_OF_LIFE), Ok(Some(_)));
-        !file.signs.is_empty() || (file.has_ofd && !LOCKS.is_off() && is_seen_elsewhere())
+            || matches!(conflicting_lock(file.lock_fd(), LIVENESS_BYTES, WAIT_TO_RENEW - LIVENESS_BYTES), Ok(Some(_)));
+        !file.liveness_numbers.is_empty() || (file.has_ofd && !LOCKS.is_off() && is_seen_elsewhere())
     }
 }
 
-impl Drop for SignOfLife {
+impl Drop for LivenessLock {
     fn drop(&mut self) {
         // A forked child has neither the lock nor the descriptor.
         if self.generation != process::generation() {
@@ -92,11 +92,11 @@ impl Drop for SignOfLife {
         {
             let mut registry = registry();
             let Some(file) = registry.files.get_mut(&self.inode) else { return };
-            file.signs.retain(|number| *number != self.number);
+            file.liveness_numbers.retain(|number| *number != self.number);
             file.waits_to_renew.retain(|number| *number != self.number);
-            set_lock(file, libc::F_UNLCK as c_int, SIGN_OF_LIFE + self.number, 1);
+            set_lock(file, libc::F_UNLCK as c_int, LIVENESS_BYTES + self.number, 1);
             set_lock(file, libc::F_UNLCK as c_int, WAIT_TO_RENEW + self.number, 1);
-            if !file.is_parked() || !file.signs.is_empty() {
+            if !file.is_parked() || !file.liveness_numbers.is_empty() {
                 return;
             }
             registry.just_parked.insert(self.inode);

@@ -4,14 +4,14 @@ use std::ffi::c_int;
 
 use super::identity::Inode;
 use super::protections::LOCKS;
-use super::record_locks::{SIGN_OF_LIFE, conflicting_lock, set_lock};
+use super::record_locks::{LIVENESS_BYTES, conflicting_lock, set_lock};
 #[cfg(test)]
 use super::record_locks::{ofd, record};
 use super::registry::registry;
 use crate::process;
 
 /// The bytes by which writers take turns, below the first sign of life.
-const MARKS: i64 = SIGN_OF_LIFE - 2;
+const MARKS: i64 = LIVENESS_BYTES - 2;
 
 /// A byte that one process locks to tell the other writers something; see `file/turns.rs`. A process has one writer per
 /// file, so its own marks never conflict.

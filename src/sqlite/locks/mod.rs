@@ -49,7 +49,7 @@ mod tests;
 
 #[cfg(not(unix))]
 pub use elsewhere::*;
-pub use kept_signs::{keep as keep_sign, tidy as tidy_signs};
+pub use kept_signs::{keep as keep_liveness_lock, tidy as tidy_liveness_locks};
 #[cfg(all(test, unix))]
 pub use marks::set_mark;
 #[cfg(all(unix, feature = "python"))]
@@ -59,7 +59,7 @@ pub use {
     blocking_lock::{BlockingLock, LockHolder, LockKind, blocking_lock},
     calls::install,
     identity::{is_hard_linked, is_mounted, is_writable},
-    liveness::SignOfLife,
+    liveness::LivenessLock,
     marks::{Mark, MarkGuard},
     registry::is_reserved,
     sharing::{check_file, check_files, check_shareable, has_own_locks, rewrite_wal},

@@ -12,7 +12,7 @@ pub(super) const RESERVED_BYTE: i64 = PENDING_BYTE + 1;
 pub(super) const SHARED_BYTES: (i64, i64) = (PENDING_BYTE + 2, 510);
 /// A lock on a byte from here on shows that a process lives. SQLite's own bytes lie far below, and no file is this
 /// long.
-pub(super) const SIGN_OF_LIFE: i64 = 1 << 62;
+pub(super) const LIVENESS_BYTES: i64 = 1 << 62;
 /// The byte of `-shm` that a writer of the WAL holds.
 pub(super) const WAL_WRITE_BYTE: i64 = 120;
 

@@ -13,7 +13,7 @@ use super::super::file::wal::WalBuffers;
 use super::identity::{Inode, describe, describe_bytes, describe_path, inode_of, is_read_write};
 use super::kept_signs::KeptSign;
 use super::protections::LOCKS;
-use super::record_locks::{PENDING_BYTE, SIGN_OF_LIFE, WAL_WRITE_BYTE, has_ofd_locks, set_lock};
+use super::record_locks::{LIVENESS_BYTES, PENDING_BYTE, WAL_WRITE_BYTE, has_ofd_locks, set_lock};
 use super::sweep;
 use crate::sync::Mutex;
 
@@ -42,7 +42,7 @@ pub(super) struct File {
     /// For a WAL: its database when it was opened.
     pub(super) database: Option<Inode>,
     /// For a database: the numbers of this process's signs of life on it.
-    pub(super) signs: Vec<i64>,
+    pub(super) liveness_numbers: Vec<i64>,
     /// Those of them that wait to renew their claims.
     pub(super) waits_to_renew: Vec<i64>,
     /// A sweep is checking whether it can be closed. Ends when it is used again.
@@ -110,7 +110,7 @@ impl Registry {
             descriptors: Vec::new(),
             has_ofd: has_ofd_locks(fd),
             database: name.to_bytes().strip_suffix(b"-wal").and_then(describe_bytes).map(|found| found.inode),
-            signs: Vec::new(),
+            liveness_numbers: Vec::new(),
             waits_to_renew: Vec::new(),
             is_swept: false,
         });
@@ -207,7 +207,7 @@ impl Registry {
         }
         if file.is_parked() {
             // SQLite has unlocked already; this ensures that no parked file is locked.
-            set_lock(file, libc::F_UNLCK as c_int, 0, SIGN_OF_LIFE);
+            set_lock(file, libc::F_UNLCK as c_int, 0, LIVENESS_BYTES);
             self.just_parked.insert(inode);
         }
         0

@@ -91,7 +91,7 @@ impl Registry {
         for set in &sweep.sets {
             // A `-shm` may have been closed already, as a set by itself.
             let is_unused = |inode| self.files.get(&inode).is_none_or(|file| file.is_swept && file.is_parked());
-            let has_signs = self.files.get(&set.main).is_some_and(|file| !file.signs.is_empty());
+            let has_signs = self.files.get(&set.main).is_some_and(|file| !file.liveness_numbers.is_empty());
             let can_be_closed =
                 set.inodes().all(|inode| is_unused(inode) && !others.contains(&inode)) && (set.unlinked || !has_signs);
             if can_be_closed {
@@ -109,7 +109,7 @@ impl Registry {
     /// closed.
     fn set_to_close(&self, main: Inode, file: &File) -> Option<FileSet> {
         let unlinked = is_unlinked(file.lock_fd());
-        if !file.signs.is_empty() && !unlinked {
+        if !file.liveness_numbers.is_empty() && !unlinked {
             return None;
         }
         if file.role == Role::SharedMemory {

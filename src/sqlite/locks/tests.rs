@@ -9,24 +9,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::identity::{Inode, describe_bytes};
-use super::record_locks::{PENDING_BYTE, SIGN_OF_LIFE, WAL_WRITE_BYTE, conflicting_lock, record};
+use super::record_locks::{LIVENESS_BYTES, PENDING_BYTE, WAL_WRITE_BYTE, conflicting_lock, record};
 use super::registry::with_suffix;
 use super::*;
 use crate::sync::Mutex;
 use crate::{NewItem, Options, Queue};
 
-struct Place {
+struct Location {
     path: PathBuf,
     _folder: tempfile::TempDir,
 }
 
-fn place() -> Place {
+fn location() -> Location {
     let folder = tempfile::tempdir().unwrap();
-    Place { path: folder.path().canonicalize().unwrap().join("app.db"), _folder: folder }
+    Location { path: folder.path().canonicalize().unwrap().join("app.db"), _folder: folder }
 }
 
-fn queue(place: &Place) -> Arc<Queue> {
-    let queue = Queue::open(&place.path, Options::default()).unwrap();
+fn queue(location: &Location) -> Arc<Queue> {
+    let queue = Queue::open(&location.path, Options::default()).unwrap();
     queue.enqueue(NewItem::text("x")).unwrap();
     queue
 }
@@ -55,10 +55,10 @@ fn holder(fd: c_int, start: i64, length: i64) -> Option<libc::pid_t> {
     conflicting_lock(fd, start, length).unwrap().map(|lock| lock.l_pid)
 }
 
-fn entries(place: &Place) -> usize {
-    let shm = with_suffix(&place.path, "-shm");
+fn entries(location: &Location) -> usize {
+    let shm = with_suffix(&location.path, "-shm");
     let registry = registry();
-    registry.named(&place.path).count() + registry.named(&shm).count()
+    registry.named(&location.path).count() + registry.named(&shm).count()
 }
 
 /// The first byte SQLite's readers share.
@@ -66,66 +66,66 @@ const SHARED_BYTE: i64 = PENDING_BYTE + 2;
 
 #[test]
 fn our_locks_survive_a_foreign_close() {
-    let place = place();
-    let _queue = queue(&place);
-    drop(open_plainly(&place.path));
-    drop(open_plainly(&with_suffix(&place.path, "-shm")));
-    let stranger = open_plainly(&place.path);
+    let location = location();
+    let _queue = queue(&location);
+    drop(open_plainly(&location.path));
+    drop(open_plainly(&with_suffix(&location.path, "-shm")));
+    let stranger = open_plainly(&location.path);
     assert_eq!(holder(stranger.as_raw_fd(), SHARED_BYTE, 1), Some(-1));
 }
 
 #[test]
 fn another_copy_cannot_take_what_we_hold() {
-    let place = place();
-    let _queue = queue(&place);
-    let other = open_plainly(&place.path);
+    let location = location();
+    let _queue = queue(&location);
+    let other = open_plainly(&location.path);
     assert!(!lock_as_process(&other, SHARED_BYTE));
 }
 
 #[test]
 fn closing_spares_the_locks_of_another_copy_and_parks_the_files() {
-    let place = place();
-    drop(queue(&place));
-    let other = open_plainly(&place.path);
+    let location = location();
+    drop(queue(&location));
+    let other = open_plainly(&location.path);
     assert!(lock_as_process(&other, 0));
-    drop(queue(&place));
-    let stranger = open_plainly(&place.path);
+    drop(queue(&location));
+    let stranger = open_plainly(&location.path);
     assert_eq!(holder(stranger.as_raw_fd(), 0, 1), Some(std::process::id() as libc::pid_t));
-    assert!(entries(&place) > 0);
-    assert!(registry().named(&place.path).all(|(_, file)| file.is_parked()));
+    assert!(entries(&location) > 0);
+    assert!(registry().named(&location.path).all(|(_, file)| file.is_parked()));
     // A close of any descriptor would drop the other copy's lock, so these are leaked to the end of the test.
     std::mem::forget((other, stranger));
 }
 
 #[test]
 fn parked_files_are_handed_out_again() {
-    let place = place();
-    drop(queue(&place));
-    let other = open_plainly(&place.path);
-    let descriptors = || registry().named(&place.path).map(|(_, file)| file.descriptors.len()).sum::<usize>();
-    drop(queue(&place));
+    let location = location();
+    drop(queue(&location));
+    let other = open_plainly(&location.path);
+    let descriptors = || registry().named(&location.path).map(|(_, file)| file.descriptors.len()).sum::<usize>();
+    drop(queue(&location));
     let parked = descriptors();
     for _ in 0..5 {
-        drop(queue(&place));
+        drop(queue(&location));
     }
     assert_eq!(descriptors(), parked);
     drop(other);
-    drop(queue(&place));
-    assert_eq!(entries(&place), 0);
+    drop(queue(&location));
+    assert_eq!(entries(&location), 0);
 }
 
 #[test]
 fn nothing_stays_open_after_the_last_close_and_the_wal_is_checkpointed() {
-    let place = place();
-    drop(queue(&place));
-    assert_eq!(entries(&place), 0);
-    assert!(!with_suffix(&place.path, "-wal").exists());
+    let location = location();
+    drop(queue(&location));
+    assert_eq!(entries(&location), 0);
+    assert!(!with_suffix(&location.path, "-wal").exists());
 }
 
 #[test]
 fn a_close_that_scans_descriptors_blocks_no_other_call() {
-    let (place, scans) = (place(), Arc::new(AtomicUsize::new(0)));
-    let elsewhere = self::place();
+    let (location, scans) = (location(), Arc::new(AtomicUsize::new(0)));
+    let elsewhere = self::location();
     let other = queue(&elsewhere);
     let (beside, seen) = (other.clone(), scans.clone());
     during_a_scan(move || {
@@ -135,8 +135,8 @@ fn a_close_that_scans_descriptors_blocks_no_other_call() {
     // The sweep of another test, in its own thread, may come first and close the file. Then this thread has nothing to
     // sweep.
     for _ in 0..20 {
-        drop(queue(&place));
-        assert_eq!(entries(&place), 0);
+        drop(queue(&location));
+        assert_eq!(entries(&location), 0);
         if scans.load(Ordering::Relaxed) > 0 {
             break;
         }
@@ -147,14 +147,14 @@ fn a_close_that_scans_descriptors_blocks_no_other_call() {
 
 #[test]
 fn a_file_that_is_opened_while_a_sweep_scans_stays_open() {
-    let place = place();
-    drop(queue(&place));
-    let other = open_plainly(&place.path);
-    drop(queue(&place));
+    let location = location();
+    drop(queue(&location));
+    let other = open_plainly(&location.path);
+    drop(queue(&location));
     drop(other);
-    let inode = describe_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
+    let inode = describe_bytes(location.path.as_os_str().as_bytes()).unwrap().inode;
     assert!(registry().files[&inode].is_parked());
-    let (path, opened) = (place.path.clone(), Arc::new(Mutex::new(None)));
+    let (path, opened) = (location.path.clone(), Arc::new(Mutex::new(None)));
     let kept = opened.clone();
     during_a_scan(move || {
         let connection = rusqlite::Connection::open(&path).unwrap();
@@ -166,37 +166,37 @@ fn a_file_that_is_opened_while_a_sweep_scans_stays_open() {
     DURING_A_SCAN.set(None);
     let opened = opened.lock().take().unwrap();
     opened.execute_batch("UPDATE ingest_queue SET project = 'q'").unwrap();
-    let stranger = open_plainly(&place.path);
+    let stranger = open_plainly(&location.path);
     assert_eq!(holder(stranger.as_raw_fd(), SHARED_BYTE, 1), Some(-1), "its locks are there");
     assert_eq!(holder(stranger.as_raw_fd(), PENDING_BYTE, 1), None, "others can lock the file");
     drop(opened);
     drop(stranger);
-    drop(queue(&place));
-    assert_eq!(entries(&place), 0);
+    drop(queue(&location));
+    assert_eq!(entries(&location), 0);
 }
 
 #[test]
 fn files_that_were_unlinked_are_closed_at_once() {
-    let place = place();
-    let queue = queue(&place);
-    let other = open_plainly(&place.path);
+    let location = location();
+    let queue = queue(&location);
+    let other = open_plainly(&location.path);
     for suffix in ["", "-wal", "-shm"] {
-        std::fs::remove_file(with_suffix(&place.path, suffix)).unwrap();
+        std::fs::remove_file(with_suffix(&location.path, suffix)).unwrap();
     }
     drop(queue);
-    assert_eq!(entries(&place), 0);
+    assert_eq!(entries(&location), 0);
     drop(other);
 }
 
 #[test]
 fn a_wal_that_was_removed_or_replaced_is_noticed() {
-    let place = place();
-    let _queue = queue(&place);
-    let database = describe_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
-    let check = || check_files(&place.path, database.device, database.number);
+    let location = location();
+    let _queue = queue(&location);
+    let database = describe_bytes(location.path.as_os_str().as_bytes()).unwrap().inode;
+    let check = || check_files(&location.path, database.device, database.number);
     check().unwrap();
-    let wal = with_suffix(&place.path, "-wal");
-    std::fs::rename(&wal, with_suffix(&place.path, "-gone")).unwrap();
+    let wal = with_suffix(&location.path, "-wal");
+    std::fs::rename(&wal, with_suffix(&location.path, "-gone")).unwrap();
     assert!(check().is_err());
     std::fs::write(&wal, b"").unwrap();
     assert!(check().is_err());
@@ -204,32 +204,32 @@ fn a_wal_that_was_removed_or_replaced_is_noticed() {
 
 #[test]
 fn a_sign_of_life_outlives_the_connections_and_ends_with_its_owner() {
-    let place = place();
-    let queue = queue(&place);
-    let Inode { device, number } = describe_bytes(place.path.as_os_str().as_bytes()).unwrap().inode;
-    let sign = SignOfLife::give(device, number, 1 << 40).unwrap();
-    let stranger = open_plainly(&place.path);
-    let is_held = || holder(stranger.as_raw_fd(), SIGN_OF_LIFE + (1 << 40), 1).is_some();
-    assert!(is_held() && SignOfLife::is_seen(device, number, 1 << 40));
-    assert!(!SignOfLife::is_seen(device, number, 5));
+    let location = location();
+    let queue = queue(&location);
+    let Inode { device, number } = describe_bytes(location.path.as_os_str().as_bytes()).unwrap().inode;
+    let sign = LivenessLock::give(device, number, 1 << 40).unwrap();
+    let stranger = open_plainly(&location.path);
+    let is_held = || holder(stranger.as_raw_fd(), LIVENESS_BYTES + (1 << 40), 1).is_some();
+    assert!(is_held() && LivenessLock::is_seen(device, number, 1 << 40));
+    assert!(!LivenessLock::is_seen(device, number, 5));
     drop(queue);
     assert!(is_held());
     drop(sign);
     assert!(!is_held());
     drop(stranger);
-    drop(self::queue(&place));
-    assert_eq!(entries(&place), 0);
+    drop(self::queue(&location));
+    assert_eq!(entries(&location), 0);
 }
 
 #[test]
 fn the_writer_is_named() {
-    let place = place();
-    let _queue = queue(&place);
-    let shm = open_plainly(&with_suffix(&place.path, "-shm"));
-    assert_eq!(blocking_lock(&place.path), None);
+    let location = location();
+    let _queue = queue(&location);
+    let shm = open_plainly(&with_suffix(&location.path, "-shm"));
+    assert_eq!(blocking_lock(&location.path), None);
     assert!(lock_as_process(&shm, WAL_WRITE_BYTE));
     let own = BlockingLock { holder: LockHolder::ThisProcess, kind: LockKind::Writes };
-    assert_eq!(blocking_lock(&place.path), Some(own));
+    assert_eq!(blocking_lock(&location.path), Some(own));
 }
 
 #[test]

@@ -197,7 +197,7 @@ impl State {
             Action::Fail(worker) => {
                 next.finish(worker, Ending::Failed { error: "no".into(), retry_in: None, give_up: false }, bug);
             }
-            Action::Release(worker) => next.finish(worker, Ending::given_back(), bug),
+            Action::Release(worker) => next.finish(worker, Ending::released_now(), bug),
             Action::Extend(worker) => next.extend(worker, bug),
             Action::Crash(worker) => next.crash(worker),
             Action::Revive(item) => next.revive(item, bug),

@@ -8,19 +8,19 @@ use crate::error::{Error, Result};
 
 /// Where a database lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// One private connection, for tests; the number distinguishes them.
     Memory(u64),
     /// An absolute path, which SQLite never reads as a URI.
     File(PathBuf),
 }
 
-impl Place {
+impl Location {
     /// Resolves a path that the user gave. The file need not exist; its directory must.
     pub fn resolve(path: &Path) -> Result<Self> {
         if path == Path::new(":memory:") {
             static MADE: AtomicU64 = AtomicU64::new(0);
-            return Ok(Place::Memory(MADE.fetch_add(1, Ordering::Relaxed)));
+            return Ok(Location::Memory(MADE.fetch_add(1, Ordering::Relaxed)));
         }
         let bytes = path.as_os_str().as_encoded_bytes();
         if bytes.is_empty() {
@@ -45,7 +45,7 @@ impl Place {
         }
         // Links are resolved, so that every process finds the same WAL.
         if let Ok(real) = path.canonicalize() {
-            return Ok(Place::File(real));
+            return Ok(Location::File(real));
         }
         let path = &follow_links(path)?;
         let parent = match path.parent() {
@@ -54,7 +54,7 @@ impl Place {
         };
         let name = path.file_name().ok_or_else(|| Error::Invalid(format!("{} names no file", path.display())))?;
         let parent = parent.canonicalize().map_err(|_| missing(path, parent))?;
-        Ok(Place::File(parent.join(name)))
+        Ok(Location::File(parent.join(name)))
     }
 }
 
