@@ -1128,20 +1128,34 @@ class Lock:
     ) -> bool: ...
 
 @final
+class LoopStep:
+    """What a slot of a loop has done and does next."""
+
+    @property
+    def ended(self) -> list[str]:
+        """How the items that the slot held have ended."""
+    @property
+    def next(self) -> Literal["work", "wait", "over"]:
+        """What the slot does next."""
+    @property
+    def queue(self) -> int:
+        """The index of the queue of the items."""
+    @property
+    def items(self) -> list[Item[Any]]:
+        """The items to handle."""
+
+@final
 class WorkerLoop:
     """The native half of a loop: its slots hold items, which a native thread renews, and perhaps the worker lease.
 
-    A step says how the items in a slot's hand were settled, what to do next ("work", "wait" or "over"), and for "work"
-    the number of the queue and its items.
+    A slot holds the items that its handler works on.
     """
 
-    def next(self, slot: int, /) -> tuple[list[str], str, int, list[Item[Any]]]:
-        """Claim for a slot whose hand is empty."""
-    def done(self, slot: int, results: list[Any], /) -> tuple[list[str], str, int, list[Item[Any]]]:
-        """Record the items in hand as done and claim the next, in one transaction."""
-    def failed(
-        self, slot: int, items: list[Item[Any]], exception: BaseException | str, /
-    ) -> tuple[list[str], str, int, list[Item[Any]]]:
+    def next(self, slot: int, /) -> LoopStep:
+        """Claim for a slot that holds no items."""
+    def done(self, slot: int, results: list[Any], /) -> LoopStep:
+        """Record the slot's items as done and claim the next, in one transaction."""
+    def failed(self, slot: int, items: list[Item[Any]], exception: BaseException | str, /) -> LoopStep:
         """Record why the first open item failed, give the later ones back, and claim the next."""
     def wait(self, slot: int, seconds: float, /) -> bool:
         """Sleep a little while there is nothing to do. Says whether it is worth stepping again."""

@@ -1,7 +1,4 @@
-"""Queue: the verbs of the native class, with loops, workers and registered handlers.
-
-Above 400 lines because `help()` shows the arguments of `drain` and `work` here, each with its meaning.
-"""
+"""Queue: the verbs of the native class, with loops, workers and registered handlers."""
 
 from __future__ import annotations
 
@@ -15,11 +12,11 @@ from membox_queue.content.generic import TypedAlias, type_of_class
 from membox_queue.document import document
 from membox_queue.loops.iterate import claimed_items
 from membox_queue.loops.loop import Loop
-from membox_queue.loops.plan import Plan
+from membox_queue.loops.plan import Plan, planned
 from membox_queue.loops.registry import Registry
 from membox_queue.loops.threads import possible_now, run
 from membox_queue.opening import close_queue, open_queue
-from membox_queue.options import DeliveryOptions, QueueOptions, WorkOptions, inherited
+from membox_queue.options import DeliveryOptions, DrainOptions, QueueOptions, WorkOptions, inherited
 from membox_queue.signatures import shows
 from membox_queue.workers import names, spawn
 from membox_queue.workers.pool import Worker
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
     import builtins
     import os
     import types
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator
     from datetime import date, timedelta
     from types import TracebackType
     from typing import Concatenate, Literal, Self, Unpack
@@ -36,10 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     from membox_queue.loops.handler import Handler, Register
-    from membox_queue.loops.plan import Middleware, OnError
-    from membox_queue.loops.progress import Progress
     from membox_queue.loops.report import DrainReport
-    from membox_queue.options import DrainOptions
 
     T = TypeVarWithDefault("T", default=Any)
 else:
@@ -154,21 +148,9 @@ class Queue(_native.Queue[T]):
         batch: Literal["group"],
         **plan: Unpack[DrainOptions],
     ) -> DrainReport: ...
+    @shows(DrainOptions, lambda: Plan)
     def drain(
-        self,
-        handler: Any = None,
-        *,
-        concurrency: int = 1,
-        retry_failed: bool = False,
-        exclusive: bool = True,
-        limit: int | None = None,
-        linger: float | timedelta = 0.0,
-        progress: Progress = None,
-        batch: Literal["group"] | None = None,
-        grace: float | timedelta = 30.0,
-        max_runtime: float | timedelta | None = None,
-        middleware: Sequence[Middleware] = (),
-        on_error: OnError | None = None,
+        self, handler: Any = None, *, exclusive: bool = True, batch: Literal["group"] | None = None, **plan: Any
     ) -> DrainReport:
         """Claim and handle items until nothing is due, then return.
 
@@ -206,22 +188,7 @@ class Queue(_native.Queue[T]):
         Outside the main thread, a single-slot loop returns only after its handler returns, even if the item was already
         released. While the interpreter exits (`atexit`), a drain works with one slot.
         """
-        return self._loop(
-            handler,
-            Plan(
-                concurrency=concurrency,
-                retry_failed=retry_failed,
-                exclusive=exclusive,
-                limit=limit,
-                linger=linger,
-                progress=progress,
-                batch=batch,
-                grace=grace,
-                max_runtime=max_runtime,
-                middleware=middleware,
-                on_error=on_error,
-            ),
-        )
+        return self._loop(handler, planned("drain", DrainOptions, plan, exclusive=exclusive, batch=batch))
 
     @overload
     def work(
@@ -239,39 +206,15 @@ class Queue(_native.Queue[T]):
         batch: Literal["group"],
         **plan: Unpack[WorkOptions],
     ) -> DrainReport: ...
-    def work(
-        self,
-        handler: Any = None,
-        *,
-        concurrency: int = 1,
-        limit: int | None = None,
-        progress: Progress = None,
-        batch: Literal["group"] | None = None,
-        grace: float | timedelta = 30.0,
-        max_runtime: float | timedelta | None = None,
-        middleware: Sequence[Middleware] = (),
-        on_error: OnError | None = None,
-    ) -> DrainReport:
+    @shows(WorkOptions, lambda: Plan)
+    def work(self, handler: Any = None, *, batch: Literal["group"] | None = None, **plan: Any) -> DrainReport:
         """Claim and handle items until stopped by `stop()`, SIGTERM or SIGINT, sleeping while there is nothing to do.
 
         No worker lease is taken: any number of processes may work. A new item is handled about a millisecond after its
         commit, even if another process enqueued it. With `limit`, the loop ends after that number of items. Everything
         else is as in `drain`, but if the store is busy or full, the loop tries again for as long as it runs.
         """
-        return self._loop(
-            handler,
-            Plan(
-                stays=True,
-                concurrency=concurrency,
-                limit=limit,
-                progress=progress,
-                batch=batch,
-                grace=grace,
-                max_runtime=max_runtime,
-                middleware=middleware,
-                on_error=on_error,
-            ),
-        )
+        return self._loop(handler, planned("work", WorkOptions, plan, batch=batch, stays=True))
 
     def stop(self) -> None:
         """Stop the loops that run on this object. It may be called from another thread or from a handler."""

@@ -66,7 +66,7 @@ mod _native {
     #[pymodule_export]
     use super::worker_info::WorkerInfo;
     #[pymodule_export]
-    use super::worker_loop::WorkerLoop;
+    use super::worker_loop::{LoopStep, WorkerLoop};
 
     use once_cell::sync::Lazy;
     use pyo3::prelude::*;

@@ -29,8 +29,18 @@ pub fn stop_all() {
     loops.iter().flat_map(|loops| loops.iter()).filter_map(Weak::upgrade).for_each(|core| core.stop());
 }
 
-/// How the last items ended, what to do next, the index of the queue, and the items to handle.
-type Step = (Vec<&'static str>, &'static str, usize, Vec<Item>);
+#[doc = words!(LoopStep)]
+#[pyclass(frozen, get_all, module = "membox_queue._native")]
+pub struct LoopStep {
+    /// How the last items ended.
+    ended: Vec<&'static str>,
+    /// What to do next: "work", "wait" or "over".
+    next: &'static str,
+    /// The index of the queue of the items.
+    queue: usize,
+    /// The items to handle.
+    items: Vec<Py<Item>>,
+}
 
 impl WorkerLoop {
     pub fn begin(py: Python<'_>, queues: Vec<Arc<queue::Queue>>, plan: Plan) -> PyResult<Option<Self>> {
@@ -45,7 +55,7 @@ impl WorkerLoop {
         Ok(begun.map(|core| Self { core }))
     }
 
-    fn step(&self, py: Python<'_>, slot: usize, endings: Vec<Ending>) -> PyResult<Step> {
+    fn step(&self, py: Python<'_>, slot: usize, endings: Vec<Ending>) -> PyResult<LoopStep> {
         let step = py.native(|| {
             // An exiting interpreter waits for its threads, so they stop claiming.
             if interpreter_exit::is_exiting() {
@@ -53,17 +63,16 @@ impl WorkerLoop {
             }
             self.core.advance(slot, endings)
         })?;
-        let settled = step.settled.into_iter().map(Settled::as_str).collect();
-        Ok(match step.next {
-            Next::Wait => (settled, "wait", 0, Vec::new()),
-            Next::Over => (settled, "over", 0, Vec::new()),
-            Next::Work(number, items) => {
-                let queue = &self.core.queues()[number];
-                let items =
-                    items.into_iter().map(|held| Item::in_loop(held, queue.clone(), self.core.stopping())).collect();
-                (settled, "work", number, items)
-            }
-        })
+        let ended = step.settled.into_iter().map(Settled::as_str).collect();
+        let (next, queue, items) = match step.next {
+            Next::Wait => ("wait", 0, Vec::new()),
+            Next::Over => ("over", 0, Vec::new()),
+            Next::Work(queue, items) => ("work", queue, items),
+        };
+        let core = &self.core.queues()[queue];
+        let in_loop = |held| Py::new(py, Item::in_loop(held, core.clone(), self.core.stopping()));
+        let items = items.into_iter().map(in_loop).collect::<PyResult<_>>()?;
+        Ok(LoopStep { ended, next, queue, items })
     }
 }
 
@@ -71,13 +80,13 @@ impl WorkerLoop {
 impl WorkerLoop {
     #[doc = words!(WorkerLoop.next)]
     #[pyo3(signature = (slot, /))]
-    fn next(&self, py: Python<'_>, slot: usize) -> PyResult<Step> {
+    fn next(&self, py: Python<'_>, slot: usize) -> PyResult<LoopStep> {
         self.step(py, slot, Vec::new())
     }
 
     #[doc = words!(WorkerLoop.done)]
     #[pyo3(signature = (slot, results, /))]
-    fn done(&self, py: Python<'_>, slot: usize, results: Vec<Bound<'_, PyAny>>) -> PyResult<Step> {
+    fn done(&self, py: Python<'_>, slot: usize, results: Vec<Bound<'_, PyAny>>) -> PyResult<LoopStep> {
         // The GIL is released once per step, because each release may let every other thread run first. The core checks
         // the result against the limit of the item's own queue.
         let queues: Vec<_> = self.core.queues().iter().collect();
@@ -100,7 +109,7 @@ impl WorkerLoop {
         slot: usize,
         items: Vec<Bound<'_, Item>>,
         exception: &Bound<'_, PyAny>,
-    ) -> PyResult<Step> {
+    ) -> PyResult<LoopStep> {
         let mut reason = ending::of_raised(exception, ending::in_handler(exception, false)?)?;
         let mut endings = Vec::with_capacity(items.len());
         for item in items {

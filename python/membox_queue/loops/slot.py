@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from membox_queue.loops.loop import Loop
     from membox_queue.loops.requests import Requests
 
-    Step = tuple[list[str], str, int, list[_native.Item]]
 
 logger = logging.getLogger("membox_queue")
 
@@ -54,14 +53,14 @@ class Slot:
         """Claim, handle and record until there is nothing more to do."""
         loop, number = self.loop, self.number
         is_batch, handlers, shapes, progress = loop.plan.batch is not None, loop.handlers, loop.shapes, loop.progress
-        step: Step = yield from self.call_store("claim", None, loop.native.next, number)
-        while step[1] != "over":
-            if step[1] == "wait":
+        step: _native.LoopStep = yield from self.call_store("claim", None, loop.native.next, number)
+        while step.next != "over":
+            if step.next == "wait":
                 while not (yield from self.retry_store("claim", None, Wait(number))):
                     yield from self.maintain()
                 step = yield from self.call_store("claim", None, loop.native.next, number)
                 continue
-            _, _, place, items = step
+            place, items = step.queue, step.items
             self.began = time.monotonic()
             log_claimed(items)
             raised: BaseException | None = None
@@ -88,9 +87,10 @@ class Slot:
             else:
                 is_called_off = says_that_its_claim_ended(raised) and (yield Call(is_claim_over, (items,)))
                 step = yield from self.record_failure(items, raised, is_called_off=is_called_off)
-            if "lost" in step[0]:
-                loop.report_lost((yield Call(lost_claims, (items, step[0]))), is_called_off=is_called_off)
-            loop.count(items, step[0], self.began)
+            ended = step.ended
+            if "lost" in ended:
+                loop.report_lost((yield Call(lost_claims, (items, ended))), is_called_off=is_called_off)
+            loop.count(items, ended, self.began)
             if time.monotonic() - loop.maintained_at >= MAINTAIN_EVERY:
                 yield from self.maintain()
 
@@ -116,7 +116,7 @@ class Slot:
                 return None, items[:index]
         return None, items
 
-    def record(self, items: list[_native.Item], results: list[Any]) -> Requests[Step]:
+    def record(self, items: list[_native.Item], results: list[Any]) -> Requests[_native.LoopStep]:
         """Record what the handler returned and claim the next, in one transaction."""
         loop, native, number = self.loop, self.loop.native, self.number
 
@@ -128,9 +128,9 @@ class Slot:
             loop.notify_on_error(failure, items[0], "handler")
             return Call(native.failed, (number, items, failure))
 
-        def finish(results: list[Any]) -> Requests[Step]:
+        def finish(results: list[Any]) -> Requests[_native.LoopStep]:
             request = Call(native.done, (number, results))
-            step: Step = yield from self.retry_store("finish", items[0], request, fail_instead)
+            step: _native.LoopStep = yield from self.retry_store("finish", items[0], request, fail_instead)
             return step
 
         try:
@@ -146,12 +146,12 @@ class Slot:
             told = fields("result_not_stored", items[0])
             logger.warning("the result of item %d is not stored: %s", items[0].id, error, extra=told)
         step = yield from finish([None] * len(items))
-        loop.count_unstored(step[0], results)
+        loop.count_unstored(step.ended, results)
         return step
 
     def record_failure(
         self, items: list[_native.Item], raised: BaseException, *, is_called_off: bool
-    ) -> Requests[Step]:
+    ) -> Requests[_native.LoopStep]:
         """Record what the handler raised and claim the next, in one transaction.
 
         A handler that ended because its item was cancelled or lost has not failed; the item's end is reported.
@@ -171,7 +171,9 @@ class Slot:
         if loop.native.blocked_by_this_process:
             release_frames(raised)
         try:
-            step: Step = yield from self.call_store("finish", items[0], loop.native.failed, self.number, items, raised)
+            step: _native.LoopStep = yield from self.call_store(
+                "finish", items[0], loop.native.failed, self.number, items, raised
+            )
         except QueueError as failure:
             raise (exiting or failure) from raised
         if exiting is not None:
