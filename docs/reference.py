@@ -147,7 +147,7 @@ def signature(name: str, function: Function) -> str:
         parts.append("*")
     parts += [argument_of(*pair) for pair in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
     if arguments.kwarg:
-        parts.append(f"**{argument_of(arguments.kwarg, None)}")
+        parts += options_of_plan(function) or [f"**{argument_of(arguments.kwarg, None)}"]
     prefix = "await " if isinstance(function, ast.AsyncFunctionDef) else ""
     returns = plain(function.returns)
     result = "" if returns in ("", "None", "Self") else f" -> {returns}"
@@ -155,6 +155,29 @@ def signature(name: str, function: Function) -> str:
     if len(line) <= 100:
         return line
     return f"{prefix}{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){result}"
+
+
+def options_of_plan(function: Function) -> list[str]:
+    """The options of a loop that a function shows in the place of `**plan`."""
+    shown = [ast.unparse(decorator) for decorator in function.decorator_list]
+    wanted = next((text[6:].split(",")[0] for text in shown if text.endswith("lambda: Plan)")), None)
+    if wanted is None:
+        return []
+    kinds = Module(PACKAGE / "options.py").definitions
+    names: set[str] = set()
+    while isinstance(kind := kinds.get(wanted), ast.ClassDef):
+        names |= {ast.unparse(node.target) for node in kind.body if isinstance(node, ast.AnnAssign)}
+        wanted = ast.unparse(kind.bases[0])
+    module = Module(PACKAGE / "loops" / "plan.py")
+    constants = {ast.unparse(node.targets[0]): node.value for node in module.tree.body if isinstance(node, ast.Assign)}
+    plan = module.definitions["Plan"]
+    assert isinstance(plan, ast.ClassDef)
+    own = {argument.arg for argument in function.args.kwonlyargs}
+    return [
+        f"{name}: {plain(node.annotation)} = {plain(constants.get(plain(node.value), node.value))}"
+        for node in plan.body
+        if isinstance(node, ast.AnnAssign) and (name := ast.unparse(node.target)) in names - own
+    ]
 
 
 def argument_of(argument: ast.arg, default: ast.expr | None) -> str:

@@ -29,6 +29,7 @@ __all__ = [
     "Enlistment",
     "Item",
     "Lock",
+    "LoopStep",
     "NewItem",
     "Queue",
     "Rate",

@@ -194,12 +194,13 @@ def drain_queue(agent: Any, *, retry_failed: bool = False, max_retries: int = DE
             return {"done": 0, "failed": 0, "retried": 0}
         retried = store.retry_failed(max_retries) if retry_failed else 0
         tally: Counter[str] = Counter()
-        settled, step, _, items = loop.next(0)
-        while step != "over":
-            if step == "wait":
+        step = loop.next(0)
+        while step.next != "over":
+            if step.next == "wait":
                 loop.wait(0, SLICE)
-                settled, step, _, items = loop.next(0)
+                step = loop.next(0)
                 continue
+            items = step.items
             raised, error = ingest(agent, items[0])
             if raised is not None:
                 # It goes on its way, with the item counted as a lost claim if the program exits, else released.
@@ -207,8 +208,8 @@ def drain_queue(agent: Any, *, retry_failed: bool = False, max_retries: int = DE
                 if meaning(raised) == "exited":
                     loop.failed(0, items, raised)
                 raise raised
-            settled, step, _, items = loop.done(0, [None]) if error is None else loop.failed(0, items, error)
-            tally.update(settled)
+            step = loop.done(0, [None]) if error is None else loop.failed(0, items, error)
+            tally.update(step.ended)
     return {"done": tally["done"], "failed": tally["failed"] + tally["postponed"], "retried": retried}
 
 

@@ -225,9 +225,9 @@ def test_a_drain_leaves_in_the_transaction_that_finds_nothing_left(queue, how):
         queue.mark_done(queue.claim())
         said = loop.next(0)
     else:
-        assert loop.next(0)[1] == "work"
+        assert loop.next(0).next == "work"
         said = loop.done(0, [None])
-    assert said[1] == "over"
+    assert said.next == "over"
     # The loop has not been closed yet: an enqueuer at this moment must not rely on it.
     assert not queue.worker_is_alive()
     assert queue.workers() == []
@@ -237,9 +237,9 @@ def test_a_drain_leaves_in_the_transaction_that_finds_nothing_left(queue, how):
 def test_a_slot_that_waits_while_another_leaves_does_not_register_the_loop_again(queue):
     queue.enqueue("x")
     loop = queue._begin_loop([], exclusive=False, slots=2)
-    assert loop.next(0)[1] == "work"
-    assert loop.next(1)[1] == "wait"
-    assert loop.done(0, [None])[1] == "over"
+    assert loop.next(0).next == "work"
+    assert loop.next(1).next == "wait"
+    assert loop.done(0, [None]).next == "over"
     assert loop.wait(1, 0.0)
     assert not queue.worker_is_alive()
     loop.close()

@@ -16,4 +16,4 @@ def tell_when_it_has_begun():
 
 
 threading.Thread(target=tell_when_it_has_begun, daemon=True).start()
-queue.work(print)
+queue.work(lambda item: None)

@@ -29,11 +29,11 @@ class Plan:
     concurrency: int = 1
     exclusive: bool = False
     stays: bool = False
-    linger: Any = 0.0
+    linger: float | timedelta = 0.0
     limit: int | None = None
     batch: Literal["group"] | None = None
     grace: float | timedelta = DEFAULT_GRACE
-    max_runtime: Any = None
+    max_runtime: float | timedelta | None = None
     middleware: Sequence[Middleware] = ()
     on_error: OnError | None = None
     progress: Progress = None
