@@ -329,14 +329,14 @@ impl Queue {
 /// Explains from the item's current state why a claim was lost.
 fn why_lost(claimed: &Item, now: Option<&Item>) -> String {
     let Some(now) = now else { return "the item was removed".into() };
-    let taken_back = "it was taken back, because its lease ran out or its holder was taken for dead";
+    let reclaimed = "it was reclaimed, because its lease expired or its worker seemed dead";
     match (now.attempt > claimed.attempt, now.known_status()) {
         (true, Some(Status::Processing)) => {
             let worker = now.worker.as_deref().unwrap_or("another worker");
-            format!("{taken_back}; {worker} has the item now (attempt {})", now.attempt)
+            format!("{reclaimed}; {worker} has the item now (attempt {})", now.attempt)
         }
         (false, Some(Status::Cancelled)) => "the item was cancelled".into(),
         (false, Some(Status::Done)) => "the item was marked done without it".into(),
-        _ => format!("{taken_back}; the item is {} now", now.status),
+        _ => format!("{reclaimed}; the item is {} now", now.status),
     }
 }

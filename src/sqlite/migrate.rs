@@ -62,7 +62,7 @@ fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
     } else if found < VERSION {
         migrate(&tx, found)?;
     }
-    let recreated = schema::mend(&tx)?;
+    let recreated = schema::recreate(&tx)?;
     let has_place_for_lease = lease_is_ours(&tx)? || (may_use_meta && has_meta_of_membox(&tx)?);
     if !has_place_for_lease {
         tx.execute(statement!("lease_is_ours_set"), [])?;

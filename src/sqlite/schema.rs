@@ -103,7 +103,7 @@ pub fn ours(connection: &Connection) -> Result<Vec<Object>> {
 }
 
 /// Recreates what is missing or altered, and recounts what triggers would have counted. Returns what it created.
-pub fn mend(connection: &Connection) -> Result<Vec<String>> {
+pub fn recreate(connection: &Connection) -> Result<Vec<String>> {
     let differences = differences(connection)?;
     if differences.is_empty() {
         return Ok(Vec::new());

@@ -80,7 +80,7 @@ impl Alarm {
         let interrupted = code < 0;
         if code > 0 && waits[0].revents != 0 {
             drain(&self.wake_signal);
-            // Cleared after draining. A thread that rings in between writes nothing, but the look that follows sees its
+            // Cleared after draining. A thread that wakes it in between writes nothing, but the look that follows sees its
             // change.
             self.is_set.store(false, Ordering::SeqCst);
         }

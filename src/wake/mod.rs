@@ -130,7 +130,7 @@ impl State {
         self.all_sleepers().for_each(|sleeper| sleeper.wake(|news| news.all = true));
     }
 
-    /// Like `ring`, called by a thread that already knows of the change. Its own next sleep is not interrupted.
+    /// Like `wake`, called by a thread that already knows of the change. Its own next sleep is not interrupted.
     fn wake_others(&mut self, own: &Arc<Sleeper>) {
         self.count += 1;
         own.note(|news| news.all = true);

@@ -97,9 +97,9 @@ def lose_the_last_retry(queue, clock):
 
 
 ENDS = {
-    r"taken back.*; host-b has the item now \(attempt 2\)": lose_to_another,
-    "taken back.*; the item is done now": lose_to_one_that_finished,
-    "taken back.*; the item is failed now": lose_the_last_retry,
+    r"reclaimed.*; host-b has the item now \(attempt 2\)": lose_to_another,
+    "reclaimed.*; the item is done now": lose_to_one_that_finished,
+    "reclaimed.*; the item is failed now": lose_the_last_retry,
     "the item was removed": lambda queue, clock: queue.delete(1),
     "was cancelled": lambda queue, clock: queue.cancel(1),
 }

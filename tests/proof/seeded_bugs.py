@@ -159,7 +159,7 @@ BUGS = [
         ("tests/contract/test_claim.py", "tests/test_model.py"),
     ),
     Bug(
-        "expired leases not taken back",
+        "expired leases not reclaimed",
         "src/sqlite/sql/scout.sql",
         "WHERE queue = ?1 AND status = 'processing' AND lease_until <= ?2)",
         "WHERE queue = ?1 AND status = 'processing' AND lease_until <= ?2 - 99999999999)",

@@ -1,4 +1,4 @@
-//! Claims that end while their handlers run: the items in hand that were cancelled, or reclaimed by others.
+//! Claims that end while their handlers run: held items that were cancelled, or reclaimed by others.
 
 use std::sync::Arc;
 

@@ -75,7 +75,7 @@ impl Drop for Database {
             return;
         }
         self.checkpointer.close();
-        // Before the sweep below, which closes no file that still carries a sign of life.
+        // Before the sweep below, which closes no file that still carries a liveness lock.
         self.sign.lock().take();
         // SAFETY: dropped once, here. The writer goes last, so that its close checkpoints the WAL.
         unsafe {

@@ -1,4 +1,4 @@
-//! Readers: connections beside the writer, lent to calls and kept open for the next one.
+//! Readers: connections beside the writer, borrowed by calls and kept open for the next one.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const IDLE_READERS: usize = 4;
 #[derive(Default)]
 pub(super) struct Readers {
     pub(super) idle: Vec<Connection>,
-    /// Rises when all connections are discarded: a reader that was lent before then is not kept.
+    /// Rises when all connections are discarded: a reader that was borrowed before then is not kept.
     pub(super) epoch: u64,
 }
 
@@ -47,7 +47,7 @@ impl Database {
         Ok(value)
     }
 
-    /// Lends a reader to a watcher; `None` in memory, where no other process writes.
+    /// Borrows a reader for a watcher; `None` in memory, where no other process writes.
     pub fn borrow_reader_if_file(&self) -> Result<Option<BorrowedReader>> {
         match &self.location {
             Location::Memory(_) => Ok(None),

@@ -113,7 +113,7 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> 
             command
         } else {
             lock.l_pid = 0;
-            // SQLite unlocks a whole file by a range without an end. That must not release signs of life.
+            // SQLite unlocks a whole file by a range without an end. That must not release liveness locks.
             if unlocks && lock.l_start == 0 && lock.l_len == 0 {
                 lock.l_len = LIVENESS_BYTES;
             }

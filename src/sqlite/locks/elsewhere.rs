@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::kept_signs::KeptSign;
+use super::kept_liveness::KeptSign;
 use crate::error::Result;
 
 pub struct Protection;
@@ -83,10 +83,10 @@ pub fn blocking_lock(_path: &Path) -> Option<BlockingLock> {
 
 /// What our copy of SQLite keeps for the whole process.
 pub struct Registry {
-    pub(super) kept_signs: Vec<KeptSign>,
+    pub(super) kept_liveness: Vec<KeptSign>,
 }
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry { kept_signs: Vec::new() });
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { kept_liveness: Vec::new() });
 
 pub fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)

@@ -10,7 +10,7 @@ use super::registry::registry;
 use super::sweep::sweep;
 use crate::process;
 
-/// A lock on a byte from here on shows that a process waits to renew its claims. They lie above every sign of life.
+/// A lock on a byte from here on shows that a process waits to renew its claims. They lie above every liveness lock.
 const WAIT_TO_RENEW: i64 = LIVENESS_BYTES + (1 << 42);
 
 /// A lock on one byte of a database: other processes see at once when this one has ended. It outlives the connections,

@@ -10,7 +10,7 @@ use super::record_locks::{ofd, record};
 use super::registry::registry;
 use crate::process;
 
-/// The bytes by which writers take turns, below the first sign of life.
+/// The bytes by which writers take turns, below the first liveness lock.
 const MARKS: i64 = LIVENESS_BYTES - 2;
 
 /// A byte that one process locks to tell the other writers something; see `file/turns.rs`. A process has one writer per

@@ -29,7 +29,7 @@ mod elsewhere;
 mod fork;
 #[cfg(unix)]
 mod identity;
-mod kept_signs;
+mod kept_liveness;
 #[cfg(unix)]
 mod liveness;
 #[cfg(unix)]
@@ -49,7 +49,7 @@ mod tests;
 
 #[cfg(not(unix))]
 pub use elsewhere::*;
-pub use kept_signs::{keep as keep_liveness_lock, tidy as tidy_liveness_locks};
+pub use kept_liveness::{keep as keep_liveness_lock, tidy as tidy_liveness_locks};
 #[cfg(all(test, unix))]
 pub use marks::set_mark;
 #[cfg(all(unix, feature = "python"))]

@@ -11,7 +11,7 @@ use once_cell::sync::Lazy;
 
 use super::super::file::wal::WalBuffers;
 use super::identity::{Inode, describe, describe_bytes, describe_path, inode_of, is_read_write};
-use super::kept_signs::KeptSign;
+use super::kept_liveness::KeptSign;
 use super::protections::LOCKS;
 use super::record_locks::{LIVENESS_BYTES, PENDING_BYTE, WAL_WRITE_BYTE, has_ofd_locks, set_lock};
 use super::sweep;
@@ -41,7 +41,7 @@ pub(super) struct File {
     pub(super) has_ofd: bool,
     /// For a WAL: its database when it was opened.
     pub(super) database: Option<Inode>,
-    /// For a database: the numbers of this process's signs of life on it.
+    /// For a database: the numbers of this process's liveness locks on it.
     pub(super) liveness_numbers: Vec<i64>,
     /// Those of them that wait to renew their claims.
     pub(super) waits_to_renew: Vec<i64>,
@@ -75,7 +75,7 @@ pub struct Registry {
     pub(super) names: HashMap<PathBuf, Vec<Inode>>,
     pub(in crate::sqlite) wals: WalBuffers,
     /// Signs of claims whose items were dropped.
-    pub(super) kept_signs: Vec<KeptSign>,
+    pub(super) kept_liveness: Vec<KeptSign>,
     /// Parked since the last sweep.
     pub(super) just_parked: HashSet<Inode>,
     pub(super) next_sweep: Option<Instant>,
@@ -284,7 +284,7 @@ impl RegistryGuard {
     pub fn close_parents_files(&mut self) {
         let mut registry = std::mem::take(&mut *self.0);
         // Dropping them would release locks that are the parent's.
-        std::mem::forget(std::mem::take(&mut registry.kept_signs));
+        std::mem::forget(std::mem::take(&mut registry.kept_liveness));
         for fd in registry.inodes.keys() {
             // SAFETY: inherited, and no code of the child uses it: inherited connections are never used again.
             unsafe { libc::close(*fd) };

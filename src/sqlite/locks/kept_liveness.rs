@@ -1,4 +1,4 @@
-//! Signs of life of claims whose items were dropped: a bounded number, kept until their leases expire.
+//! Liveness locks of claims whose items were dropped: a bounded number, kept until their leases expire.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ pub struct KeptSign {
 /// Keeps a sign for the given time.
 pub fn keep(sign: Arc<LivenessLock>, time: Duration) {
     let until = Instant::now().checked_add(time);
-    let kept = &mut registry().kept_signs;
+    let kept = &mut registry().kept_liveness;
     match kept.iter_mut().find(|known| Arc::ptr_eq(&known.sign, &sign)) {
         Some(known) => known.until = known.until.max(until),
         None => kept.push(KeptSign { sign, until }),
@@ -28,7 +28,7 @@ pub fn tidy() {
     let now = Instant::now();
     let mut gone = Vec::new();
     let mut registry = registry();
-    let kept = &mut registry.kept_signs;
+    let kept = &mut registry.kept_liveness;
     let surplus = kept.len().saturating_sub(MOST);
     for (age, known) in std::mem::take(kept).into_iter().enumerate() {
         let is_needed = known.until.is_none_or(|until| until > now) && age >= surplus;
