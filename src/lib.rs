@@ -37,8 +37,9 @@ pub use model::{
     Schedule, Status, Stored, When, millis,
 };
 pub use queue::{
-    Awaited, Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentOutcome, EnlistmentStep, Filter, Lock,
-    Next, Options, Plan, Queue, Stats, Step, Target, Targets, Turn, Waiting, Want, Watcher, Worker, WorkerLoop,
+    Awaited, AwaitedEnd, Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentOutcome, EnlistmentStep,
+    Filter, Lock, Next, Options, Plan, Queue, Stats, Step, Target, Targets, Turn, Waiting, Want, Watcher, Worker,
+    WorkerLoop,
 };
 pub use rules::outcome::{Ending, Settled};
 pub use rules::rate::Rate;

@@ -24,6 +24,7 @@ from membox_queue.options import QueueSettings
 __all__ = [
     "BY_CONTENT",
     "Attempt",
+    "AwaitedEnd",
     "ByContent",
     "ClaimPlan",
     "Enlistment",
@@ -746,11 +747,8 @@ class Queue(Generic[_T]):
         """Claim what is there now; a plan with a wait waits `left` seconds for other writers at most."""
     def _ended(self, id: int, /) -> tuple[bool, Item[_T] | None] | None:
         """The item if it has ended, without the item if it was removed. Raises `ValueError` for an unknown id."""
-    @property
-    def _removes_done(self) -> bool:
-        """Whether done items are removed as they end."""
-    def _seen_before_wait(self, id: int, /) -> Item[_T] | None:
-        """What a wait returns if the item is removed as it ends."""
+    def _await_end(self) -> AwaitedEnd | None:
+        """Show that a caller waits for an end, if items are removed as they end."""
     def _watcher(self) -> Watcher:
         """A watcher over this queue's file; all queues of an open file share one."""
     @property
@@ -971,9 +969,9 @@ class Queue(Generic[_T]):
         """Wait until an item is done, failed or cancelled, and return it. With `key`, the item that has it now.
 
         An item whose worker died is reclaimed meanwhile, as a claim would; on its last attempt it ends as failed.
-        Return None if the item was removed before. With `keep_for=0` an item is removed as it ends: a caller that
-        waited by then gets it as done, without its result. Raises `TimeoutError`, and `ValueError` for an id that no
-        item of this queue ever had.
+        Return None if the item was removed. With `keep_for=0` or `keep_last=0` an item is removed as it ends, unless a
+        caller waits for an end: then it stays a little longer. Raises `TimeoutError`, and `ValueError` for an id that
+        no item of this queue ever had.
         """
     def lock(self, name: str, *, ttl: _Seconds = 30.0, wait: _Seconds = 0.0) -> Lock:
         """Return a named lock of the file, with the rules of the worker lease: `with queue.lock("nightly"): …`."""
@@ -1127,6 +1125,10 @@ class Lock:
     def __exit__(
         self, kind: type[BaseException] | None, exception: BaseException | None, traceback: TracebackType | None, /
     ) -> bool: ...
+
+@final
+class AwaitedEnd:
+    """Shows, while it exists, that a caller waits for the end of an item."""
 
 @final
 class LoopStep:

@@ -76,12 +76,6 @@ impl Item {
         Status::parse(&self.status)
     }
 
-    /// The item as a waiting caller is shown it after it was removed as it ended: done, with what was known before.
-    pub fn removed_as_done(self) -> Self {
-        let is_over = matches!(self.known_status(), Some(Status::Done | Status::Failed | Status::Cancelled));
-        if is_over { self } else { Self { status: Status::Done.as_str().into(), lease_until: None, ..self } }
-    }
-
     /// The progress of the item. What is done is complete, whatever its handler reported last.
     pub fn shown_progress(&self) -> Option<f64> {
         if self.known_status() == Some(Status::Done) { self.progress.map(|_| 1.0) } else { self.progress }

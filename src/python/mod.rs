@@ -52,6 +52,8 @@ mod _native {
     #[pymodule_export]
     use super::new_item::{ByContent, NewItem};
     #[pymodule_export]
+    use super::queue::AwaitedEnd;
+    #[pymodule_export]
     use super::queue::Queue;
     #[pymodule_export]
     use super::rate::Rate;

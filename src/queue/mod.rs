@@ -30,7 +30,7 @@ pub use lock::Lock;
 pub use read::{Filter, Stats};
 pub use settings::Current;
 pub use target::{Target, Targets};
-pub use wait::{Awaited, Waiting};
+pub use wait::{Awaited, AwaitedEnd, Waiting};
 pub use watcher::{Turn, Want, Watcher};
 pub use worker_loop::{Next, Plan, Step, WorkerLoop};
 pub use workers::Worker;

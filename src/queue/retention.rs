@@ -18,6 +18,9 @@ const PAGES_AT_A_TIME: i64 = 256;
 /// How often retention runs on a queue when there was little to do.
 const TEND_EVERY_MS: u64 = 10_000;
 
+/// How long a done item that is not kept stays while a caller waits for an end.
+const SHOWN_FOR_MS: i64 = 10_000;
+
 /// A sweep over finished items in the order they ended, in steps. It skips items whose key is reserved or that foreign
 /// keys refer to, until the next sweep.
 #[derive(Default)]
@@ -104,10 +107,14 @@ impl Queue {
         let cursors = &mut *session.cursors.lock();
         let mut steps = Vec::new();
         let before = |age: i64| Now(tx.now().ms().saturating_sub(age)).text();
-        if let Some(age) = settings.keep_for_ms {
-            steps.push(self.remove_older(tx, &mut cursors.by_age, Status::Done, &before(age), BESIDE)?);
+        // Whoever waits for an end must be able to see it.
+        let is_awaited = settings.removes_done() && session.store.are_ends_awaited();
+        let shortest = if is_awaited { SHOWN_FOR_MS } else { 0 };
+        let keep_for_ms = if is_awaited { Some(settings.keep_for_ms.unwrap_or(0)) } else { settings.keep_for_ms };
+        if let Some(age) = keep_for_ms {
+            steps.push(self.remove_older(tx, &mut cursors.by_age, Status::Done, &before(age.max(shortest)), BESIDE)?);
         }
-        if let Some(kept) = settings.keep_last {
+        if let Some(kept) = settings.keep_last.filter(|_| !is_awaited) {
             steps.push(self.remove_surplus(tx, &mut cursors.timeless, &mut cursors.by_count, kept)?);
         }
         if let Some(age) = settings.keep_failed_for_ms {

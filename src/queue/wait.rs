@@ -9,7 +9,7 @@ use super::claim::{Claim, ClaimedItem};
 use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::model::{Item, Now, Pick};
-use crate::store::LockWait;
+use crate::store::{LockWait, Store};
 use crate::wake::{Awaiting, POLL, Waiter};
 
 /// A signal ends a sleep at once; one that came just before the sleep is noticed after this time.
@@ -68,6 +68,17 @@ pub(super) struct WorkForecast {
     pub brings_in: bool,
     /// How long until the next timed event.
     pub until_next_event: Option<Duration>,
+}
+
+/// Shows, until it is dropped, that a caller waits for the end of an item.
+pub struct AwaitedEnd(Arc<dyn Store>);
+
+impl Drop for AwaitedEnd {
+    fn drop(&mut self) {
+        if self.0.is_of_this_process() {
+            self.0.count_awaited_end(false);
+        }
+    }
 }
 
 /// What a wait for an item's end finds.
@@ -174,9 +185,15 @@ impl Queue {
         }
     }
 
-    /// What a wait for this item may return if the item is removed as it ends: the item as it is now.
-    pub fn seen_before_wait(&self, id: i64) -> Result<Option<Item>> {
-        if self.settings().settings.removes_done() { self.get(id) } else { Ok(None) }
+    /// Shows that a caller waits for the end of an item, if items are removed as they end. They then stay a little
+    /// longer, so that the caller sees the end.
+    pub fn await_end(&self) -> Result<Option<AwaitedEnd>> {
+        if !self.settings().settings.removes_done() {
+            return Ok(None);
+        }
+        let store = self.session()?.store.clone();
+        store.count_awaited_end(true);
+        Ok(Some(AwaitedEnd(store)))
     }
 
     /// One turn of a wait for an item's end: returns the end, or sleeps for a slice.

@@ -78,6 +78,14 @@ impl Store for Database {
         locks::tidy_liveness_locks();
     }
 
+    fn count_awaited_end(&self, is_more: bool) {
+        Database::count_awaited_end(self, is_more);
+    }
+
+    fn are_ends_awaited(&self) -> bool {
+        Database::are_ends_awaited(self)
+    }
+
     fn show_renewal_wait(&self, waits: bool) {
         self.show_wait_to_renew(waits);
     }

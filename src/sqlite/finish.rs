@@ -66,6 +66,8 @@ impl Transaction<'_> {
         match when_done {
             WhenDone::Keep => Ok(()),
             WhenDone::DropContent => self.run(statement!("drop_content"), params![id, queue]).map(drop),
+            // Whoever waits is shown the end; retention removes the item later.
+            WhenDone::Remove if self.database.are_ends_awaited() => Ok(()),
             WhenDone::Remove if self.has_references()? && !self.kept(queue, &[id])?.is_empty() => Ok(()),
             WhenDone::Remove => self.run(statement!("remove_done"), params![id, queue, self.now.ms()]).map(drop),
         }

@@ -83,7 +83,7 @@ pub struct End {
 pub enum WhenDone {
     Keep,
     DropContent,
-    /// Remove it, unless its key is still reserved or a row of another table refers to it.
+    /// Remove it, unless its key is still reserved, a row of another table refers to it, or a caller waits for an end.
     Remove,
 }
 

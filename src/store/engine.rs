@@ -99,6 +99,12 @@ pub trait Store: Send + Sync {
     /// Ends liveness that was kept for claims whose leases are over.
     fn tidy_liveness(&self);
 
+    /// One more or one fewer caller of this process waits for the end of an item. A done item is not removed as it ends
+    /// while any process has such a caller.
+    fn count_awaited_end(&self, is_more: bool);
+
+    fn are_ends_awaited(&self) -> bool;
+
     /// Shows other processes whether this one's heartbeat waits for another writer.
     fn show_renewal_wait(&self, waits: bool);
 

@@ -1,10 +1,10 @@
 """`keep_for=0` and `keep_last=0`: a done item is removed in the transaction of its end."""
 
 import asyncio
-import threading
 
 import pytest
 from membox_queue import DrainReport, NewItem
+from programs import PROGRAMS
 
 
 @pytest.fixture(params=[{"keep_for": 0}, {"keep_last": 0}], ids=["keep_for", "keep_last"])
@@ -67,21 +67,31 @@ def test_an_id_is_not_used_again(queue):
     assert queue.enqueue("y") == 2
 
 
-def test_a_caller_that_waits_gets_the_item_as_done(queue):
+def test_a_caller_that_waits_gets_the_end_with_its_result(queue):
     qid = queue.enqueue("x")
-    found = []
-    waiting = threading.Thread(target=lambda: found.append(queue.wait(qid, timeout=30)))
-    waiting.start()
+    awaited = queue._await_end()
     queue.drain(lambda item: "result")
-    waiting.join()
-    # The wait may have begun after the end.
-    assert found == [None] or (found[0].status, found[0].content) == ("done", "x")
+    item = queue.wait(qid, timeout=30)
+    assert (item.status, item.content, item.result) == ("done", "x", "result")
+    del awaited
+    queue.tend()
+    assert queue.items() == []
 
 
-def test_what_a_wait_has_seen_is_shown_as_done(queue):
+def test_a_caller_in_another_process_that_waits_gets_the_end(queue, address, start):
     qid = queue.enqueue("x")
-    seen = queue._seen_before_wait(qid)
-    assert (seen.status, seen.content, seen.result) == ("done", "x", None)
+    waiting = start(PROGRAMS / "wait_for.py", address, str(qid))
+    assert waiting.stdout.readline() == "waiting\n"
+    queue.drain(lambda item: "result")
+    assert waiting.communicate(timeout=30)[0] == "done 'result'\n"
+
+
+def test_an_item_that_was_deleted_is_not_shown_as_done(queue):
+    qid = queue.enqueue("x")
+    awaited = queue._await_end()
+    queue.delete(qid)
+    assert queue.wait(qid, timeout=30) is None
+    del awaited
 
 
 def test_a_wait_for_an_item_that_is_gone_returns_none(queue):
@@ -101,6 +111,7 @@ def test_asyncio(open_async_queue):
             await queue.drain(lambda item: None)
             item = await waiting
             assert item is None or (item.status, item.content) == ("done", "x")
+            await queue.tend()
             assert await queue.wait(qid, timeout=30) is None
 
     asyncio.run(main())

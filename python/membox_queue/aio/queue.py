@@ -279,14 +279,15 @@ class AsyncQueue(Calls[C], Generic[C]):
         id = await self._look(queue._find, id, key) if key is not None else queue._find(id, None)
         limit = math.inf if timeout is None else queue._seconds("timeout", timeout)
         deadline = asyncio.get_running_loop().time() + limit
-        seen = await self._look(queue._seen_before_wait, id) if queue._removes_done else None
+        awaited = queue._await_end()
         while True:
             item, was_looked_at = await self._waits(queue).ended(queue, id, deadline)
             is_over = item is OVER
             if item is not None and not is_over:
                 return cast("_native.Item[C]", item)
             if not (is_over and was_looked_at) and (end := await self._look(queue._ended, id)) is not None:
-                return end[1] or seen
+                del awaited
+                return end[1]
             if is_over:
                 raise TimeoutError(f"item {id} has not ended within {limit:g} s")
 

@@ -15,6 +15,7 @@ mod target;
 mod wait;
 
 pub use retention::log_kept;
+pub use wait::AwaitedEnd;
 
 use std::path::PathBuf;
 use std::sync::Arc;

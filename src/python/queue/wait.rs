@@ -7,13 +7,12 @@ use pyo3::exceptions::PyTimeoutError;
 use pyo3::prelude::*;
 
 use super::{Arg, Queue, target};
-use crate::model;
 use crate::python::convert::patience;
 use crate::python::interpreter_exit::{self, Native};
 use crate::python::item::Item;
 use crate::python::waits;
 use crate::python::watcher::{Watcher, as_seconds};
-use crate::queue::Awaited;
+use crate::queue::{self, Awaited};
 
 #[pymethods]
 impl Queue {
@@ -23,9 +22,9 @@ impl Queue {
         let item = target::one("wait", id, key)?;
         let limit = timeout.map_or(Ok(Duration::MAX), |timeout| patience("timeout", timeout))?;
         let id = py.native(|| self.core.find(&item))?;
-        let seen = py.native(|| self.core.seen_before_wait(id))?;
+        let _awaited = py.native(|| self.core.await_end())?;
         match waits::for_ending(py, &self.core, id, limit)? {
-            Some(end) => self.ended(py, end, seen),
+            Some(end) => self.ended(py, end),
             None => {
                 let text = format!("item {id} has not ended within {} s", limit.as_secs_f64());
                 Err(PyTimeoutError::new_err(text))
@@ -33,17 +32,9 @@ impl Queue {
         }
     }
 
-    #[doc = words!(Queue._removes_done)]
-    #[getter]
-    fn _removes_done(&self) -> bool {
-        self.core.settings().settings.removes_done()
-    }
-
-    #[doc = words!(Queue._seen_before_wait)]
-    #[pyo3(signature = (id, /))]
-    fn _seen_before_wait(&self, py: Python<'_>, id: i64) -> PyResult<Option<Item>> {
-        let seen = py.native(|| self.core.seen_before_wait(id))?;
-        seen.map(|item| self.shown(py, item.removed_as_done())).transpose()
+    #[doc = words!(Queue._await_end)]
+    fn _await_end(&self, py: Python<'_>) -> PyResult<Option<AwaitedEnd>> {
+        Ok(py.native(|| self.core.await_end())?.map(AwaitedEnd))
     }
 
     #[doc = words!(Queue._ended)]
@@ -51,7 +42,7 @@ impl Queue {
     fn _ended(&self, py: Python<'_>, id: i64) -> PyResult<Option<(bool, Option<Item>)>> {
         interpreter_exit::check(py)?;
         let end = py.native(|| self.core.ended_by_now(id))?;
-        end.map(|end| Ok((true, self.ended(py, end, None)?))).transpose()
+        end.map(|end| Ok((true, self.ended(py, end)?))).transpose()
     }
 
     #[doc = words!(Queue._watcher)]
@@ -80,12 +71,15 @@ impl Queue {
 }
 
 impl Queue {
-    /// An item that was removed as it ended is shown as it was seen before.
-    fn ended(&self, py: Python<'_>, end: Awaited, seen: Option<model::Item>) -> PyResult<Option<Item>> {
-        let item = match end {
-            Awaited::Ended(item) => Some(*item),
-            Awaited::Gone => seen.map(model::Item::removed_as_done),
-        };
-        item.map(|item| self.shown(py, item)).transpose()
+    /// `None` for an item that was removed.
+    fn ended(&self, py: Python<'_>, end: Awaited) -> PyResult<Option<Item>> {
+        match end {
+            Awaited::Ended(item) => self.shown(py, *item).map(Some),
+            Awaited::Gone => Ok(None),
+        }
     }
 }
+
+#[doc = words!(AwaitedEnd)]
+#[pyclass(frozen, module = "membox_queue._native")]
+pub struct AwaitedEnd(#[allow(dead_code)] queue::AwaitedEnd);

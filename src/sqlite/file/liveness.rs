@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::super::locks::LivenessLock;
+use super::super::locks::{LivenessLock, Mark, MarkGuard};
 use super::{Database, Location};
 use crate::process;
 use crate::store::Liveness;
@@ -77,6 +77,24 @@ impl Database {
             Location::Memory(_) => self.live_in_memory.lock().contains(&holder),
             Location::File(_) => LivenessLock::is_seen(self.identity.0, self.identity.1, holder),
         }
+    }
+
+    /// One more or one fewer caller of this process waits for the end of an item.
+    pub fn count_awaited_end(&self, is_more: bool) {
+        let mut awaited = self.awaited_ends.lock();
+        awaited.0 = if is_more { awaited.0 + 1 } else { awaited.0.saturating_sub(1) };
+        if awaited.0 == 0 {
+            awaited.1 = None;
+        } else if awaited.1.is_none() && matches!(self.location, Location::File(_)) {
+            awaited.1 = MarkGuard::share(self.identity.0, self.identity.1, Mark::AwaitsEnds);
+        }
+    }
+
+    /// Returns whether a caller of any process waits for the end of an item.
+    pub fn are_ends_awaited(&self) -> bool {
+        self.awaited_ends.lock().0 > 0
+            || (matches!(self.location, Location::File(_))
+                && MarkGuard::is_taken(self.identity.0, self.identity.1, Mark::AwaitsEnds))
     }
 
     /// Shows other processes whether this one's heartbeat waits for the write lock.

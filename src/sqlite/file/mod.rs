@@ -40,7 +40,7 @@ use self::group_commit::GroupCommit;
 use self::liveness::LiveInMemory;
 use self::readers::Readers;
 use self::writer::Writer;
-use super::locks::LivenessLock;
+use super::locks::{LivenessLock, MarkGuard};
 use super::references::References;
 use super::{locks, migrate};
 use crate::error::Error;
@@ -61,6 +61,8 @@ pub struct Database {
     /// `Some(None)` where the system cannot tell whether a process lives.
     sign: Mutex<Option<Option<Arc<LivenessLock>>>>,
     live_in_memory: LiveInMemory,
+    /// How many callers of this process wait for the end of an item, and the mark that shows it.
+    awaited_ends: Mutex<(usize, Option<MarkGuard>)>,
     shape: migrate::Shape,
     recreated: Vec<String>,
     references: References,

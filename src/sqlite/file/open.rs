@@ -61,6 +61,7 @@ impl Database {
             group_commit: GroupCommit::default(),
             waits_to_renew: AtomicBool::new(false),
             sign: Mutex::default(),
+            awaited_ends: Mutex::default(),
             live_in_memory: Arc::default(),
             shape: prepared.shape,
             recreated: prepared.recreated,

@@ -129,10 +129,15 @@ pub enum Mark {
     OccasionalWaits,
     SteadyWaits,
     Yields,
+    AwaitsEnds,
 }
 
 impl MarkGuard {
     pub fn take(_device: u64, _inode: u64, _mark: Mark) -> Option<Self> {
+        None
+    }
+
+    pub fn share(_device: u64, _inode: u64, _mark: Mark) -> Option<Self> {
         None
     }
 

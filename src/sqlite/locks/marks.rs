@@ -1,4 +1,5 @@
-//! Marks: bytes of a database by which the writers of several processes take turns at the write lock.
+//! Marks: bytes of a database by which processes tell each other something: who waits for the write lock, and whether a
+//! caller waits for the end of an item.
 
 use std::ffi::c_int;
 
@@ -26,6 +27,8 @@ pub enum Mark {
     OccasionalWaits = 0,
     SteadyWaits = 1,
     Yields = 2,
+    /// Shared by all processes in which a caller waits for the end of an item.
+    AwaitsEnds = 3,
 }
 
 impl Mark {
@@ -41,6 +44,15 @@ impl MarkGuard {
         let registry = registry();
         let file = registry.files.get(&inode)?;
         let is_taken = !LOCKS.is_off() && file.has_ofd && set_lock(file, libc::F_WRLCK as c_int, mark.byte(), 1);
+        is_taken.then(|| Self { inode, mark, generation: process::generation() })
+    }
+
+    /// Takes a mark that several processes may have. Returns `None` if the file system has no such locks.
+    pub fn share(device: u64, inode: u64, mark: Mark) -> Option<Self> {
+        let inode = Inode { device, number: inode };
+        let registry = registry();
+        let file = registry.files.get(&inode)?;
+        let is_taken = !LOCKS.is_off() && file.has_ofd && set_lock(file, libc::F_RDLCK as c_int, mark.byte(), 1);
         is_taken.then(|| Self { inode, mark, generation: process::generation() })
     }
 
