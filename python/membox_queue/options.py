@@ -46,6 +46,12 @@ class SkipOptions(AnyDuplicateOptions, total=False):
     doc_date: str | date | None
 
 
+class CallOptions(SkipOptions, total=False):
+    """The options of a registered handler's next item."""
+
+    on_duplicate: Literal["return", "raise", "replace", "skip"]
+
+
 class EnqueueOptions(DeliveryOptions, total=False):
     """The options of `Queue.enqueue`."""
 

@@ -76,8 +76,24 @@ impl WorkerLoop {
     }
 }
 
+impl WorkerLoop {
+    fn read_result(&self, result: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+        if result.is_none() {
+            return Ok(None);
+        }
+        let queues: Vec<_> = self.core.queues().iter().collect();
+        within_limit(result.py(), &queues, |limit| json("the result", result, limit)).map(Some)
+    }
+}
+
 #[pymethods]
 impl WorkerLoop {
+    #[doc = words!(WorkerLoop.check_result)]
+    #[pyo3(signature = (result, /))]
+    fn check_result(&self, result: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.read_result(result).map(drop)
+    }
+
     #[doc = words!(WorkerLoop.next)]
     #[pyo3(signature = (slot, /))]
     fn next(&self, py: Python<'_>, slot: usize) -> PyResult<LoopStep> {
@@ -89,14 +105,7 @@ impl WorkerLoop {
     fn done(&self, py: Python<'_>, slot: usize, results: Vec<Bound<'_, PyAny>>) -> PyResult<LoopStep> {
         // The GIL is released once per step, because each release may let every other thread run first. The core checks
         // the result against the limit of the item's own queue.
-        let queues: Vec<_> = self.core.queues().iter().collect();
-        let read = |result: &Bound<'_, PyAny>| {
-            if result.is_none() {
-                return Ok(None);
-            }
-            within_limit(py, &queues, |limit| json("the result", result, limit)).map(Some)
-        };
-        let endings = results.iter().map(|result| Ok(Ending::Done { result: read(result)? }));
+        let endings = results.iter().map(|result| Ok(Ending::Done { result: self.read_result(result)? }));
         let endings = endings.collect::<PyResult<Vec<_>>>()?;
         self.step(py, slot, endings)
     }

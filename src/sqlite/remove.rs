@@ -79,7 +79,7 @@ fn check_is_idle(connection: &Connection, path: &Path, now: Now) -> Result<()> {
     let live = records.iter().find_map(|record| lease::live(Some(record), lease::DEFAULT_TTL_MS, now, is_alive));
     let who = match live {
         Some(record) => format!("process {} works on it or is about to", record.pid),
-        None if LivenessLock::is_any_seen(device, inode) => "another process works on it".into(),
+        None if LivenessLock::is_any_seen(device, inode) => "a worker, or a claim that has not ended, uses it".into(),
         None => return Ok(()),
     };
     Err(Error::Busy(format!("{who}; stop the workers of this file first, nothing was removed")))

@@ -52,6 +52,25 @@ def test_a_module_stands_for_all_its_handlers(run, filled, own):
     assert filled[0].counts()["pending"] == 1, "no handler of that module"
 
 
+def test_a_queue_and_one_of_its_handlers_are_served_once(run, filled):
+    assert run("process", "several_app:queue", "several_app:add").out.startswith("2 done")
+
+
+def test_a_registered_handler_serves_no_other_queue(run, filled):
+    ended = run("process", "mail=several_app:add")
+    assert ended.code != 0
+    assert "'several_app:add' is registered for the queue 'sums'; leave 'mail=' out" in ended.err
+    assert [queue.counts()["pending"] for queue in filled] == [1, 1]
+
+
+def test_a_plain_function_serves_the_file_of_the_registered_handlers(run, filled, own, folder):
+    (folder / "plain.py").write_text("def shout(item): return item.content.upper()\n")
+    notes = own("notes")
+    notes.enqueue("hello")
+    assert run("process", "several_app:queue", "notes=plain:shout").out.startswith("3 done")
+    assert notes.items()[0].result == "HELLO"
+
+
 def test_one_of_several_queues_may_be_chosen(run, filled):
     assert run("process", "several_app:queue", "--queue", "mail").out.startswith("1 done")
     assert [queue.counts()["done"] for queue in filled] == [0, 1]

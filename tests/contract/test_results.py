@@ -82,6 +82,14 @@ def test_so_does_mark_done(queue, value, stored):
     assert [item.result for item in queue.items()] == [stored] * 2
 
 
+def test_one_result_of_a_batch_that_cannot_be_stored_costs_no_other(queue, caplog):
+    queue.enqueue_many([NewItem("x", group="a"), NewItem("y", group="a")])
+    report = queue.drain(lambda items: [ANSWER, object()], batch="group")
+    assert report == DrainReport(done=2, unstored=1)
+    assert [item.result for item in queue.items()] == [PLAIN, None]
+    assert [record.item_id for record in caplog.records if record.event == "result_not_stored"] == [2]
+
+
 @in_loop
 async def test_so_do_asyncio_and_batches(aqueue, queue):
     queue.enqueue_many([NewItem("x", group="a"), NewItem("y", group="a"), "z"])

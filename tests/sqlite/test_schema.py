@@ -4,7 +4,7 @@ import random
 import sqlite3
 
 import pytest
-from membox_queue import NewItem, Queue, QueueError
+from membox_queue import NewItem, Queue, QueueError, StorageError
 
 
 def schema(path):
@@ -190,3 +190,11 @@ def test_indexes_and_triggers_of_the_user_are_left_alone(full):
     with Queue(full) as queue:
         assert queue.check()["mended"] == ["index ingest_queue_ready"]
     assert {"ingest_queue_by_project", "ingest_queue_audit"} <= {name for _, name, _ in schema(full)}
+
+
+def test_a_queue_whose_tables_were_dropped_says_what_to_do(path, sql):
+    with Queue(path) as queue:
+        queue.enqueue("x")
+        sql(path, "DROP TABLE ingest_queue")
+        with pytest.raises(StorageError, match=r"no such table.*close this Queue and open it again"):
+            queue.claim()

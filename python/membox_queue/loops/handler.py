@@ -12,7 +12,7 @@ from membox_queue._native import Item
 from membox_queue.content.results import storable
 from membox_queue.content.shape import Fields, Shape, codec_of, decoded, encoded
 from membox_queue.loops.loop import HandlesItems
-from membox_queue.options import EnqueueOptions
+from membox_queue.options import CallOptions
 from membox_queue.signatures import shows
 
 if TYPE_CHECKING:
@@ -145,8 +145,8 @@ class Handler(Registered[P, R]):
         """Enqueue a call with these arguments, and return the item's id."""
         return self.queue.enqueue(self.payload.pack(arguments, named))
 
-    @shows(EnqueueOptions, lambda: _native.Queue.enqueue)
-    def options(self, **options: Unpack[EnqueueOptions]) -> Prepared[P]:
+    @shows(CallOptions, lambda: _native.Queue.enqueue)
+    def options(self, **options: Unpack[CallOptions]) -> Prepared[P]:
         """Set options of the next item, as in `Queue.enqueue`: `send.options(delay=30).enqueue("you", "hello")`."""
         return Prepared(self, options)
 
@@ -154,13 +154,14 @@ class Handler(Registered[P, R]):
 class Prepared(Generic[P]):
     """A handler and the options of the next item."""
 
-    def __init__(self, handler: Handler[P, Any], options: EnqueueOptions) -> None:
+    def __init__(self, handler: Handler[P, Any], options: CallOptions) -> None:
         self._handler = handler
         self._options = options
 
-    def enqueue(self, *arguments: P.args, **named: P.kwargs) -> int:
-        """Enqueue a call with these arguments and the options, and return the item's id."""
-        return self._handler.queue.enqueue(self._handler.payload.pack(arguments, named), **self._options)
+    def enqueue(self, *arguments: P.args, **named: P.kwargs) -> int | Any:
+        """Enqueue a call with these arguments and the options, and return the item's id; None if it was skipped."""
+        options: Any = self._options
+        return self._handler.queue.enqueue(self._handler.payload.pack(arguments, named), **options)
 
 
 class AsyncHandler(Registered[P, R]):
@@ -175,8 +176,8 @@ class AsyncHandler(Registered[P, R]):
         """Enqueue a call with these arguments, and return the item's id."""
         return await self.queue.enqueue(self.payload.pack(arguments, named))
 
-    @shows(EnqueueOptions, lambda: _native.Queue.enqueue)
-    def options(self, **options: Unpack[EnqueueOptions]) -> AsyncPrepared[P]:
+    @shows(CallOptions, lambda: _native.Queue.enqueue)
+    def options(self, **options: Unpack[CallOptions]) -> AsyncPrepared[P]:
         """Set options of the next item, as in `Queue.enqueue`."""
         return AsyncPrepared(self, options)
 
@@ -184,13 +185,14 @@ class AsyncHandler(Registered[P, R]):
 class AsyncPrepared(Generic[P]):
     """A handler and the options of the next item."""
 
-    def __init__(self, handler: AsyncHandler[P, Any], options: EnqueueOptions) -> None:
+    def __init__(self, handler: AsyncHandler[P, Any], options: CallOptions) -> None:
         self._handler = handler
         self._options = options
 
-    async def enqueue(self, *arguments: P.args, **named: P.kwargs) -> int:
-        """Enqueue a call with these arguments and the options, and return the item's id."""
-        return await self._handler.queue.enqueue(self._handler.payload.pack(arguments, named), **self._options)
+    async def enqueue(self, *arguments: P.args, **named: P.kwargs) -> int | Any:
+        """Enqueue a call with these arguments and the options, and return the item's id; None if it was skipped."""
+        options: Any = self._options
+        return await self._handler.queue.enqueue(self._handler.payload.pack(arguments, named), **options)
 
 
 if TYPE_CHECKING:

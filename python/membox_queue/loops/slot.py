@@ -140,13 +140,17 @@ class Slot:
         # Codecs are imported only when they are needed.
         from membox_queue.content.results import storable
 
-        try:
-            return (yield from finish([storable(result) for result in results]))
-        except (TypeError, ValueError, PayloadTooLargeError) as error:
-            told = fields("result_not_stored", items[0])
-            logger.warning("the result of item %d is not stored: %s", items[0].id, error, extra=told)
-        step = yield from finish([None] * len(items))
-        loop.count_unstored(step.ended, results)
+        results = [storable(result) for result in results]
+        unstored: list[Any] = [None] * len(results)
+        for index, (item, result) in enumerate(zip(items, results, strict=False)):
+            try:
+                native.check_result(result)
+            except (TypeError, ValueError, PayloadTooLargeError) as error:
+                told = fields("result_not_stored", item)
+                logger.warning("the result of item %d is not stored: %s", item.id, error, extra=told)
+                unstored[index], results[index] = result, None
+        step = yield from finish(results)
+        loop.count_unstored(step.ended, unstored)
         return step
 
     def record_failure(

@@ -38,9 +38,16 @@ def serve(targets: Sequence[str], db: Any, queue: str | None, *, is_announced: b
         handlers = load_handlers(rest if separator else target)
         if separator and (not name or len(handlers) > 1):
             raise ValueError(f"{target!r} must name one queue and one function: 'queue=package.module:function'")
-        found += [(name if separator else None, handler) for handler in handlers]
+        if separator and isinstance(handlers[0], HandlesItems) and queue_named(handlers[0]).name != name:
+            own_queue = queue_named(handlers[0]).name
+            raise ValueError(f"{rest!r} is registered for the queue {own_queue!r}; leave {name + '='!r} out")
+        # A queue and one of its handlers may be given together.
+        known = [handler for _, handler in found]
+        found += [(name if separator else None, handler) for handler in handlers if handler not in known]
     if len(found) == 1 and (":" in targets[0] or not is_announced):
         ((own, handler),) = found
+        if own is not None and queue not in (None, own):
+            raise ValueError(f"{targets[0]!r} serves the queue {own!r}, and --queue names {queue!r}; leave one out")
         return [Served(*queue_for(handler, db, own or queue))]
     return several(found, db, queue, is_announced=is_announced)
 
@@ -52,8 +59,12 @@ def several(found: list[tuple[str | None, Any]], db: Any, queue: str | None, *, 
             named = f"{handler.__module__}:{handler.__qualname__}"
             raise ValueError(f"{named} does not say which queue it serves; give 'queue={named}'")
     served = {}
+    # Plain functions serve the file of the registered handlers.
+    registered = [queue_named(handler).path for _, handler in found if isinstance(handler, HandlesItems)]
+    default = next((path for path in registered if path is not None), None)
     for name, handler in found:
-        one = Served(*queue_for(handler, db, name))
+        file = db or (None if isinstance(handler, HandlesItems) else default)
+        one = Served(*queue_for(handler, file, name))
         if one.name in served:
             raise ValueError(f"the queue {one.name!r} has two handlers; give one of them")
         served[one.name] = one
@@ -71,3 +82,8 @@ def queue_for(handler: Any, db: Any, name: str | None) -> tuple[Any, str, Callab
     """Return the file, the queue, its handler and the options of the queue."""
     file, name, options = queue_of(handler, db, name)
     return file, name, handler, options
+
+
+def queue_named(handler: Any) -> Any:
+    """Return the queue that a registered handler belongs to."""
+    return handler.queue

@@ -11,7 +11,7 @@ impl From<rusqlite::Error> for Error {
         let failure = match &error {
             rusqlite::Error::SqliteFailure(failure, _) => failure,
             // Its display would include the whole statement.
-            rusqlite::Error::SqlInputError { msg, .. } => return Error::Storage(msg.clone()),
+            rusqlite::Error::SqlInputError { msg, .. } => return Error::Storage(with_advice(msg)),
             other => return Error::Storage(other.to_string()),
         };
         match failure.code {
@@ -32,6 +32,19 @@ impl From<rusqlite::Error> for Error {
             ErrorCode::SystemIoFailure => Error::Io(error.to_string()),
             _ => Error::Storage(error.to_string()),
         }
+    }
+}
+
+/// Says what to do if our tables were dropped from an open file.
+fn with_advice(message: &str) -> String {
+    let is_ours = |name: &str| name == "ingest_queue" || name.starts_with("membox_queue_");
+    match message.strip_prefix("no such table: ").map(|name| name.trim_start_matches("main.")) {
+        Some(name) if is_ours(name) => {
+            format!(
+                "{message}: the queue was removed from the file; close this Queue and open it again to make it anew"
+            )
+        }
+        _ => message.to_owned(),
     }
 }
 
