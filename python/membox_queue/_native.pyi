@@ -747,8 +747,8 @@ class Queue(Generic[_T]):
         """Claim what is there now; a plan with a wait waits `left` seconds for other writers at most."""
     def _ended(self, id: int, /) -> tuple[bool, Item[_T] | None] | None:
         """The item if it has ended, without the item if it was removed. Raises `ValueError` for an unknown id."""
-    def _await_end(self) -> AwaitedEnd | None:
-        """Show that a caller waits for an end, if items are removed as they end."""
+    def _await_end(self) -> AwaitedEnd:
+        """Show that a caller waits for an end."""
     def _watcher(self) -> Watcher:
         """A watcher over this queue's file; all queues of an open file share one."""
     @property

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["include_name", "include_object"]
 
 
-def include_name(name: str | None, type_: str, parent_names: Mapping[str, str | None]) -> bool:
+def include_name(name: str | None, type_: str, parent_names: Mapping[Any, str | None]) -> bool:
     """Return whether Alembic may compare what it finds in the database: False for the queue's tables.
 
     For `context.configure(include_name=include_name)`. Indexes and triggers go with their tables, and Alembic does not

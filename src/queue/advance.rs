@@ -222,7 +222,7 @@ impl<'a> Part<'a> {
     /// Adopts settings that another process has stored meanwhile. Finished work is recorded even if they cannot be
     /// read; the next claim reports that.
     fn learn(&mut self, stored: &StoredSettings, has_ends: bool, is_stopped: bool) -> Result<()> {
-        match self.queue.adopt_settings(stored.clone()) {
+        match self.queue.learn_settings(stored.clone()) {
             Err(Error::Corrupt(_)) if has_ends && is_stopped => self.unreadable = Some(stored.clone()),
             Err(Error::Corrupt(_)) if has_ends => {}
             adopted => adopted?,

@@ -43,7 +43,7 @@ impl Queue {
             puts = enqueue.puts;
             match enqueued {
                 Enqueued::Ids(ids) => return Ok(ids),
-                Enqueued::SettingsChanged(stored) => self.adopt_settings(stored)?,
+                Enqueued::SettingsChanged(stored) => self.learn_settings(stored)?,
             }
             // Another process may have set a smaller limit meanwhile.
             let limit = self.settings().settings.max_bytes();

@@ -128,8 +128,8 @@ struct Session {
     looked_for_dead_at: Mutex<Option<Instant>>,
     /// When a waiting call last looked for stuck claims.
     looked_for_stuck_at: Mutex<Option<Instant>>,
-    /// Claims whose lease expired while their holder waited to renew them: the attempt, and since when.
-    renewals: Mutex<HashMap<i64, (i64, Instant)>>,
+    /// Claims whose lease expired while their holder waited to renew them.
+    renewals: Mutex<HashMap<i64, reclaim::RenewalWait>>,
     /// Warnings for people, told after the transaction that found their cause.
     warnings: Mutex<Vec<String>>,
     /// The worker's name, for people to read.

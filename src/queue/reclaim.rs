@@ -19,6 +19,17 @@ const LOOK_FOR_DEAD_EVERY: Duration = Duration::from_millis(500);
 const LOOK_FOR_STUCK_EVERY: Duration = Duration::from_millis(250);
 /// How often leases are checked against a clock that may have gone back.
 const LOOK_AHEAD_MS: u64 = 1_000;
+/// A claim checks often whether a live holder has renewed its lease; after this time it no longer does.
+const RENEWED_AFTER: Duration = Duration::from_millis(200);
+
+/// A claim whose lease expired while its holder waited to renew it.
+#[derive(Clone, Copy)]
+pub(super) struct RenewalWait {
+    attempt: i64,
+    since: Instant,
+    seen: Instant,
+}
+
 /// How often a claim checks whether a live holder has renewed its lease.
 pub(super) const RENEWAL_PAUSE: Duration = Duration::from_millis(5);
 
@@ -91,11 +102,15 @@ impl Queue {
         let lease_ms = claim.lease_ms.unwrap_or(self.settings().settings.lease_ms());
         let longest = Duration::from_millis(lease_ms.max(0).unsigned_abs()) / BEATS_PER_LEASE;
         let mut renewals = session.renewals.lock();
-        let seen = renewals.entry(claim.fence.id).or_insert((claim.fence.attempt_number(), Instant::now()));
-        if seen.0 != claim.fence.attempt_number() {
-            *seen = (claim.fence.attempt_number(), Instant::now());
+        let now = Instant::now();
+        let fresh = RenewalWait { attempt: claim.fence.attempt_number(), since: now, seen: now };
+        let wait = renewals.entry(claim.fence.id).or_insert(fresh);
+        // A claim that was not seen for a while has been renewed since; this is another delay.
+        if wait.attempt != fresh.attempt || wait.seen.elapsed() > RENEWED_AFTER {
+            *wait = fresh;
         }
-        seen.1.elapsed() < longest
+        wait.seen = now;
+        wait.since.elapsed() < longest
     }
 
     /// Called before a claim: if the clock went back, perhaps before this object was opened, ticks and held groups must

@@ -78,6 +78,14 @@ impl Queue {
         }
     }
 
+    /// Adopts settings that a move of the store has found. An error names the file, as the store's own errors do.
+    pub(super) fn learn_settings(&self, stored: StoredSettings) -> Result<()> {
+        self.adopt_settings(stored).map_err(|error| match self.path() {
+            Some(path) => error.retold(|text| format!("{}: {text}", path.display())),
+            None => error,
+        })
+    }
+
     pub(super) fn adopt_settings(&self, stored: StoredSettings) -> Result<()> {
         if self.settings().stored == stored {
             return Ok(());

@@ -185,15 +185,12 @@ impl Queue {
         }
     }
 
-    /// Shows that a caller waits for the end of an item, if items are removed as they end. They then stay a little
-    /// longer, so that the caller sees the end.
-    pub fn await_end(&self) -> Result<Option<AwaitedEnd>> {
-        if !self.settings().settings.removes_done() {
-            return Ok(None);
-        }
+    /// Shows that a caller waits for the end of an item. Items that are removed as they end then stay a little longer, so
+    /// that the caller sees the end.
+    pub fn await_end(&self) -> Result<AwaitedEnd> {
         let store = self.session()?.store.clone();
         store.count_awaited_end(true);
-        Ok(Some(AwaitedEnd(store)))
+        Ok(AwaitedEnd(store))
     }
 
     /// One turn of a wait for an item's end: returns the end, or sleeps for a slice.

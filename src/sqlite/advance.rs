@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::model::Pick;
 use crate::random;
 use crate::store::{
-    Advance, Claimed, EnqueueTx, FinishTx, Granted, LeaseRef, LeaseTx, Moved, RateTx, Scout, Served, SettingsTx, View,
-    Want,
+    Advance, Claimed, EnqueueTx, FinishTx, Granted, LeaseRef, LeaseTx, Moved, RateTx, ScheduleTx, Scout, Served,
+    SettingsTx, View, Want,
 };
 
 /// How many lost claims of a queue a move returns for one reason; the rest is left to the next move.
@@ -102,6 +102,10 @@ impl Transaction<'_> {
             if want.looks_first {
                 self.find_lost(number, served, &scout, &mut moved.lost)?;
                 if scout.ticking {
+                    // The index named a schedule. If the table has none, it would be found again endlessly.
+                    if self.schedules_due(served.name, 1)?.is_empty() {
+                        return Err(self.without_effect("a schedule"));
+                    }
                     moved.ticking.push(number);
                 }
             }
@@ -128,6 +132,7 @@ impl Transaction<'_> {
         if best.is_none() && want.looks_first && !moved.is_more {
             for (number, served) in queues.iter().enumerate().filter(|(_, served)| !served.looks_for_dead) {
                 self.find_dead(number, served, &mut moved.lost)?;
+                self.check_held(number, served, &moved.lost)?;
             }
         }
         Ok(best.map(|(_, candidate)| candidate))
@@ -156,9 +161,13 @@ impl Transaction<'_> {
                 lost.push((number, claim));
             }
         }
+        self.check_held(number, served, lost)
+    }
+
+    /// An index named these rows. If the table disagrees, their ends could not be recorded, and they would be found again
+    /// endlessly.
+    fn check_held(&self, number: usize, served: &Served, lost: &[(usize, Claimed)]) -> Result<()> {
         for (_, claim) in lost.iter().filter(|(of, _)| *of == number) {
-            // The index named the row. If the table disagrees, its end could not be recorded, and it would be found again
-            // endlessly.
             if !self.is_held(served.name, &claim.fence)? {
                 return Err(self.without_effect(&format!("item {}", claim.fence.id)));
             }

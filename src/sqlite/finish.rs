@@ -69,7 +69,11 @@ impl Transaction<'_> {
             // Whoever waits is shown the end; retention removes the item later.
             WhenDone::Remove if self.database.are_ends_awaited() => Ok(()),
             WhenDone::Remove if self.has_references()? && !self.kept(queue, &[id])?.is_empty() => Ok(()),
-            WhenDone::Remove => self.run(statement!("remove_done"), params![id, queue, self.now.ms()]).map(drop),
+            // The end matters more: an item that a trigger of the application keeps stays as done.
+            WhenDone::Remove => match self.run(statement!("remove_done"), params![id, queue, self.now.ms()]) {
+                Err(error) if matches!(error, Error::Io(_)) || !self.is_open() => Err(error),
+                _ => Ok(()),
+            },
         }
     }
 

@@ -93,3 +93,33 @@ def test_an_index_that_disagrees_with_its_table_is_told_and_no_claim_spins(path,
     said, _ = worker.communicate(timeout=60)
     assert said.startswith("said:"), said
     assert "disagree" in said or "damaged" in said
+
+
+@pytest.mark.parametrize("verb", ["claim", "drain"])
+def test_a_schedule_that_only_its_index_knows_is_told_and_no_claim_spins(path, start, verb):
+    with Queue(path) as queue:
+        queue.schedule("gone", "tick", every=0.001)
+    separate(path, "membox_queue_schedules_next", "DELETE FROM membox_queue_schedules")
+    verbs = {"claim": "queue.claim()", "drain": "queue.drain(print)"}
+    worker = start(
+        "import sys, membox_queue\nqueue = membox_queue.Queue(sys.argv[1])\n"
+        f"try: {verbs[verb]}\nexcept membox_queue.CorruptDatabaseError as error: print('said:', error)",
+        path,
+    )
+    said, _ = worker.communicate(timeout=60)
+    assert said.startswith("said:"), said
+
+
+def test_a_claim_of_a_dead_process_that_only_an_index_knows_is_told(path, start):
+    with Queue(path) as queue:
+        queue.enqueue("x")
+        killed = start("import sys, membox_queue\nprint(membox_queue.Queue(sys.argv[1]).claim(lease=900).id)", path)
+        killed.communicate(timeout=30)
+        change = "UPDATE ingest_queue SET status = 'done', claim_token = NULL"
+    separate(path, "ingest_queue_leases", change)
+    worker = start(
+        "import sys, membox_queue\nqueue = membox_queue.Queue(sys.argv[1])\n"
+        "try: queue.claim()\nexcept membox_queue.CorruptDatabaseError as error: print('said:', error)",
+        path,
+    )
+    assert worker.communicate(timeout=60)[0].startswith("said:")

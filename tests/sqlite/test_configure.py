@@ -145,3 +145,11 @@ def test_a_handler_that_is_served_from_another_file_takes_its_settings_along(pat
         with Queue(file, name, **options) as other:
             assert (other.options["retry"], other.options["lease"]) == (policy, 5)
         assert queue_of(handler, None, "mail")[2]["retry"] == policy
+
+
+def test_settings_that_cannot_be_read_are_told_with_the_file(path, sql):
+    with Queue(path) as queue:
+        sql(path, "INSERT INTO membox_queue_meta VALUES ('settings:ingest', 'broken')")
+        for call in (lambda: queue.enqueue("x"), queue.claim):
+            with pytest.raises(CorruptDatabaseError, match=r"memory\.db: the settings"):
+                call()

@@ -7,7 +7,7 @@ from contextlib import closing
 import apsw
 import pytest
 import sqlalchemy
-from membox_queue import NewItem, StorageError
+from membox_queue import NewItem, Queue, QueueError, StorageError
 
 IGNORED = r"trigger of the application.*RAISE\(IGNORE\).*no_spam"
 
@@ -118,3 +118,28 @@ def test_a_claim_that_a_trigger_ignored_names_the_trigger(queue):
     with pytest.raises(StorageError, match=IGNORED) as raised:
         queue.claim()
     assert type(raised.value) is StorageError
+
+
+def test_an_end_that_is_recorded_is_reported_though_the_next_claim_fails(path, sql, clock):
+    told = []
+    with Queue(path) as queue:
+        queue.enqueue("one")
+        queue.schedule("tick", "tick", every=60)
+
+        def handler(item):
+            if item.content == "one":
+                clock.advance(61)
+                sql(path, "CREATE TRIGGER app BEFORE INSERT ON ingest_queue BEGIN SELECT RAISE(ABORT, 'no'); END")
+
+        with pytest.raises(QueueError, match="no"):
+            queue.drain(handler, progress=lambda event: told.append((event.kind, event.item and event.item.id)))
+        assert ("done", 1) in told
+        assert queue.get(1).status == "done"
+
+
+def test_an_item_that_a_trigger_keeps_from_being_removed_is_done(path, sql):
+    with Queue(path, keep_for=0) as queue:
+        sql(path, "CREATE TRIGGER keep BEFORE DELETE ON ingest_queue BEGIN SELECT RAISE(ABORT, 'never'); END")
+        qid = queue.enqueue("x")
+        assert queue.drain(lambda item: None).done == 1
+        assert queue.get(qid).status == "done"

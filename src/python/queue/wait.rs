@@ -33,8 +33,8 @@ impl Queue {
     }
 
     #[doc = words!(Queue._await_end)]
-    fn _await_end(&self, py: Python<'_>) -> PyResult<Option<AwaitedEnd>> {
-        Ok(py.native(|| self.core.await_end())?.map(AwaitedEnd))
+    fn _await_end(&self, py: Python<'_>) -> PyResult<AwaitedEnd> {
+        Ok(AwaitedEnd(py.native(|| self.core.await_end())?))
     }
 
     #[doc = words!(Queue._ended)]

@@ -42,15 +42,33 @@ impl WorkerLoop {
             (entry.queue, items.zip(endings).collect::<Vec<_>>())
         };
         let mut settled = Vec::new();
+        match self.move_on(slot, &mut finishing, &mut settled) {
+            Ok(next) => Ok(Step { settled, next }),
+            Err(error) if settled.is_empty() || matches!(error, Error::Crash(_) | Error::Interrupted) => Err(error),
+            // The ends are recorded, and are reported. The next step meets the error again.
+            Err(_) => {
+                self.rest(slot);
+                Ok(Step { settled, next: Next::Wait })
+            }
+        }
+    }
+
+    /// Records the ends and claims, in as many moves as it takes. `settled` has what is recorded, also after an error.
+    fn move_on(
+        &self,
+        slot: usize,
+        finishing: &mut (usize, Vec<(Arc<ClaimedItem>, Ending)>),
+        settled: &mut Vec<Settled>,
+    ) -> Result<Next> {
         let mut findings = Findings::default();
         loop {
             let Some(Turn { most, is_last }) = self.prepare(slot) else {
-                return Ok(Step { settled, next: Next::Wait });
+                return Ok(Next::Wait);
             };
             let may_take = most > 0;
             if finishing.1.is_empty() && !may_take {
                 self.leave(slot);
-                return Ok(Step { settled, next: Next::Over });
+                return Ok(Next::Over);
             }
             let is_closing = is_last && !self.plan.stays;
             // A loop that enqueuers rely upon must find that nothing is left in the same transaction that releases its
@@ -60,9 +78,9 @@ impl WorkerLoop {
                 let is_over = is_closing && self.is_nothing_left().inspect_err(|_| self.unreserve(slot, may_take))?;
                 Outcome { is_over, ..Outcome::default() }
             } else {
-                let moved = self.record_and_claim(&finishing, most, is_closing, std::mem::take(&mut findings));
+                let moved = self.record_and_claim(finishing, most, is_closing, std::mem::take(&mut findings));
                 let mut moved = moved.inspect_err(|_| self.unreserve(slot, may_take))?;
-                settled.extend(self.note(slot, &finishing, std::mem::take(&mut moved.settled)));
+                settled.extend(self.note(slot, finishing, std::mem::take(&mut moved.settled)));
                 finishing.1.clear();
                 moved
             };
@@ -71,14 +89,14 @@ impl WorkerLoop {
                 if items.is_empty() {
                     continue;
                 }
-                return Ok(Step { settled, next: Next::Work(moved.queue, items) });
+                return Ok(Next::Work(moved.queue, items));
             }
             if moved.is_over || moved.is_lease_lost {
                 if moved.is_over {
                     self.mark_unregistered();
                 }
                 self.end();
-                return Ok(Step { settled, next: Next::Over });
+                return Ok(Next::Over);
             }
             self.unreserve(slot, may_take);
             findings = moved.findings;
@@ -93,7 +111,7 @@ impl WorkerLoop {
             if self.rest(slot) && !self.plan.stays && !is_last {
                 continue;
             }
-            return Ok(Step { settled, next: Next::Wait });
+            return Ok(Next::Wait);
         }
     }
 

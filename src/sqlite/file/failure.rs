@@ -30,7 +30,7 @@ impl From<rusqlite::Error> for Error {
                 "this process has as many files open as it may ({error}); close some, or raise the limit (ulimit -n)"
             )),
             ErrorCode::SystemIoFailure => Error::Io(error.to_string()),
-            _ => Error::Storage(error.to_string()),
+            _ => Error::Storage(with_advice(&error.to_string())),
         }
     }
 }
