@@ -265,6 +265,9 @@ class Enlistment:
     """
 
     @property
+    def location(self) -> Statement:
+        """Returns which file the connection is open on."""
+    @property
     def is_atomic(self) -> bool:
         """Whether it needs a transaction: it has several changes, of which all or none are made."""
     def begin(self, is_inside: bool, /) -> Statement | list[int] | Schedule:

@@ -46,6 +46,12 @@ impl Statement {
 
 #[pymethods]
 impl Enlistment {
+    #[doc = words!(Enlistment.location)]
+    #[getter]
+    fn location(&self) -> Statement {
+        Statement(self.core.location())
+    }
+
     #[doc = words!(Enlistment.is_atomic)]
     #[getter]
     fn is_atomic(&self) -> bool {

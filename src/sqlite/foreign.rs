@@ -32,6 +32,10 @@ impl ForeignStatements for Foreign {
         row.with_replacing_values(0, |values| command(statement!("replace"), &values[1..]))
     }
 
+    fn location(&self) -> Statement {
+        question(statement!("connection_file"))
+    }
+
     fn written(&self) -> Statement {
         question(statement!("written"))
     }

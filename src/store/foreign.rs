@@ -14,6 +14,9 @@ pub struct Statement {
 }
 
 pub trait ForeignStatements: Send + Sync {
+    /// Returns which database the connection is open on.
+    fn location(&self) -> Statement;
+
     /// Inserts the item.
     fn enqueue(&self, queue: &str, row: &NewRow, now: Now) -> Result<Statement>;
 

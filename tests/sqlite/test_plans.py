@@ -74,6 +74,7 @@ SLOW = {
     "all_items": "counts what is about to be removed",
     "mentions": "asks about the schema",
     "columns": "asks about the schema",
+    "connection_file": "asks about the connection",
     "foreign_triggers": "asks about the schema",
     "history": "sorts the few attempts of one item that are kept",
     "ids_used_up": "reads one row for each table with AUTOINCREMENT, after an insert failed",

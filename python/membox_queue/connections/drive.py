@@ -22,7 +22,7 @@ def run(connection: Any, path: Path | None, steps: _native.Enlistment) -> Any:
     yet, one is begun. A connection that commits each statement by itself is refused then.
     """
     execute, driver = opened(connection)
-    check_same_file(execute, path)
+    check_same_file(execute, steps.location, path)
     step = steps.begin(not steps.is_atomic or is_in_transaction(driver))
     while isinstance(step, _native.Statement):
         try:
@@ -69,15 +69,14 @@ def is_in_transaction(driver: Any) -> bool:
     return False
 
 
-def check_same_file(execute: Runner, path: Path | None) -> None:
+def check_same_file(execute: Runner, location: _native.Statement, path: Path | None) -> None:
     """Raise ValueError if the connection is open on another file."""
     if path is None:
         raise ValueError(
             "a queue in memory belongs to its own object, and no other connection can write to it; use a file for "
             "enqueue(connection=…)"
         )
-    # As bytes: a path need not be valid text.
-    row = execute("SELECT CAST(file AS BLOB) FROM pragma_database_list WHERE name = 'main'", []).fetchone()
+    row = execute(location.sql, location.values).fetchone()
     file = os.fsdecode(bytes(row[0] or b"")) if row else ""
     if not file or os.path.realpath(file) != os.fspath(path):
         raise ValueError(f"the connection is open on {file or 'memory'!r}, the queue lives in {str(path)!r}")

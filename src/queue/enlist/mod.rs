@@ -89,6 +89,11 @@ impl Queue {
 }
 
 impl Enlistment {
+    /// Returns which database the caller's connection is open on.
+    pub fn location(&self) -> Statement {
+        self.foreign.location()
+    }
+
     pub fn is_atomic(&self) -> bool {
         self.is_atomic
     }
