@@ -13,8 +13,8 @@ pub enum Error {
     #[error("{0}")]
     Busy(String),
 
-    #[error("an item with the key {key:?} exists already: {id}")]
-    Duplicate { key: String, id: i64 },
+    #[error("an item with the key {key:?} exists already: {id}{why}")]
+    Duplicate { key: String, id: i64, why: &'static str },
 
     #[error(
         "the queue would hold {pending} pending items and may hold {limit}; wait for workers, or raise max_pending"

@@ -20,6 +20,15 @@ pub fn taken(on_duplicate: OnDuplicate, key: &str, id: i64, status: Option<Statu
         OnDuplicate::Return => Ok(Taken::Keep),
         OnDuplicate::Skip => Ok(Taken::Skip),
         OnDuplicate::Replace if status == Some(Status::Pending) => Ok(Taken::Replace),
-        OnDuplicate::Raise | OnDuplicate::Replace => Err(Error::Duplicate { key: key.to_owned(), id }),
+        OnDuplicate::Raise => Err(Error::Duplicate { key: key.to_owned(), id, why: "" }),
+        OnDuplicate::Replace => {
+            let why = match status {
+                Some(Status::Processing) => {
+                    ", which is in progress and cannot be replaced; try again when it has ended"
+                }
+                _ => ", which has ended and keeps its key for its key_ttl; it cannot be replaced",
+            };
+            Err(Error::Duplicate { key: key.to_owned(), id, why })
+        }
     }
 }

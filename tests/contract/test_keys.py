@@ -191,6 +191,13 @@ def test_an_item_cancelled_while_it_runs_does_not_swallow_the_next_one_of_its_ke
     assert queue.claim().content == "old"
 
 
+def test_an_item_in_progress_is_not_replaced_and_the_error_says_why(queue):
+    queue.enqueue("x", key="k")
+    queue.claim()
+    with pytest.raises(DuplicateItemError, match="exists already: 1, which is in progress"):
+        queue.enqueue("y", key="k", on_duplicate="replace")
+
+
 class TestSkip:
     def test_a_duplicate_that_is_skipped_has_no_id(self, queue):
         first = queue.enqueue("first", key="k", on_duplicate="skip")
