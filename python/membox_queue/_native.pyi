@@ -1159,7 +1159,7 @@ class WorkerLoop:
 
     def next(self, slot: int, /) -> LoopStep:
         """Claim for a slot that holds no items."""
-    def check_result(self, result: Any, /) -> None:
+    def check_result(self, slot: int, result: Any, /) -> None:
         """Raise what `done` raises for a result that cannot be stored."""
     def done(self, slot: int, results: list[Any], /) -> LoopStep:
         """Record the slot's items as done and claim the next, in one transaction."""

@@ -89,9 +89,10 @@ impl WorkerLoop {
 #[pymethods]
 impl WorkerLoop {
     #[doc = words!(WorkerLoop.check_result)]
-    #[pyo3(signature = (result, /))]
-    fn check_result(&self, result: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.read_result(result).map(drop)
+    #[pyo3(signature = (slot, result, /))]
+    fn check_result(&self, slot: usize, result: &Bound<'_, PyAny>) -> PyResult<()> {
+        let ending = Ending::Done { result: self.read_result(result)? };
+        Ok(result.py().native(|| self.core.check_ending(slot, &ending))?)
     }
 
     #[doc = words!(WorkerLoop.next)]

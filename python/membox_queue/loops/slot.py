@@ -144,7 +144,7 @@ class Slot:
         unstored: list[Any] = [None] * len(results)
         for index, (item, result) in enumerate(zip(items, results, strict=False)):
             try:
-                native.check_result(result)
+                native.check_result(number, result)
             except (TypeError, ValueError, PayloadTooLargeError) as error:
                 told = fields("result_not_stored", item)
                 logger.warning("the result of item %d is not stored: %s", item.id, error, extra=told)

@@ -33,7 +33,7 @@ impl WorkerLoop {
             return Err(Error::Forked("a drain", "end the child with os._exit, or start a drain of its own"));
         }
         for ending in &endings {
-            self.queue_of(slot).check_ending(ending)?;
+            self.check_ending(slot, ending)?;
         }
         let mut finishing = {
             let state = self.state.lock();
@@ -51,6 +51,11 @@ impl WorkerLoop {
                 Ok(Step { settled, next: Next::Wait })
             }
         }
+    }
+
+    /// Refuses an ending of the slot's items that could not be recorded.
+    pub fn check_ending(&self, slot: usize, ending: &Ending) -> Result<()> {
+        self.queue_of(slot).check_ending(ending)
     }
 
     /// Records the ends and claims, in as many moves as it takes. `settled` has what is recorded, also after an error.
