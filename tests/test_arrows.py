@@ -18,7 +18,7 @@ ARROWS: dict[str, set[str]] = {
     "options": set(),
     "signatures": set(),
     "document": {"errors"},
-    "removal": {"_native"},
+    "removal": {"_native", "errors"},
     "alembic": set(),
     "content": {"errors"},
     "connections": {"_native"},

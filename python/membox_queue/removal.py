@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from typing import TypedDict
 
 from membox_queue import _native
+from membox_queue.errors import StorageError
 
 
 class Removal(TypedDict):
@@ -27,11 +27,11 @@ def remove(path: str | os.PathLike[str], *, discard: bool = False, dry_run: bool
 
     Returns a dict: how many `items` were removed, how many of them were `unfinished`, and the schema `objects`.
 
-    Raises FileNotFoundError if there is no such file; QueueBusyError while this process has the queue open, or a worker
-    of any process lives; ValueError if there are unfinished items, or no queue; StorageError if a foreign key, trigger
-    or view of the application uses a table of the queue. Then nothing is removed.
+    Raises QueueBusyError while this process has the queue open, or a worker of any process lives; ValueError if there
+    are unfinished items, or no queue; StorageError if there is no such file, or a foreign key, trigger or view of the
+    application uses a table of the queue. Then nothing is removed.
     """
     if os.fspath(path) != ":memory:" and not os.path.exists(path):
-        raise FileNotFoundError(errno.ENOENT, "there is no such file", os.fspath(path))
+        raise StorageError(f"{os.fspath(path)!r}: there is no such file, and nothing was removed")
     items, unfinished, objects = _native.remove(path, discard, dry_run)
     return {"items": items, "unfinished": unfinished, "objects": objects}
