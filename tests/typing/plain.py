@@ -14,7 +14,8 @@ assert_type(queue.path, Path | None)
 
 assert_type(queue.enqueue("text", priority=5, key=BY_CONTENT), int)
 assert_type(queue.enqueue({"any": ["json"]}), int)
-assert_type(queue.enqueue_many(["a", b"b", NewItem({"c": 1}, delay=5)]), list[int])
+assert_type(queue.enqueue("text", key="k", on_duplicate="skip"), int | None)
+assert_type(queue.enqueue_many(["a", b"b", NewItem({"c": 1}, delay=5)]), list[int | Any])
 assert_type(queue.enqueue_file("notes.md", project="p"), int)
 assert_type(queue.schedule("nightly", {"job": "digest"}, cron="0 3 * * *"), Schedule)
 
@@ -31,7 +32,7 @@ if item:
 
 items = queue.items("failed", limit=5)
 assert_type(items, list[Item[Any]])
-assert_type(queue.wait(1, timeout=5), Item[Any])
+assert_type(queue.wait(1, timeout=5), Item[Any] | Any)
 for each in queue.claim_many(5):
     assert_type(each, Item[Any])
 for endless in queue:
@@ -82,7 +83,7 @@ takes_any_queue(Queue("memory.db", type=int))
 
 Queue("memory.db", leese=30)  # type: ignore[call-overload]
 Queue(5)  # type: ignore[call-overload]
-queue.enqueue("text", priority="high")  # type: ignore[arg-type]
+queue.enqueue("text", priority="high")  # type: ignore[call-overload]
 queue.items("lost")  # type: ignore[arg-type]
 queue.drain(handler, batch="all")  # type: ignore[call-overload]
 queue.retry(1, status="failed")  # type: ignore[call-overload]
