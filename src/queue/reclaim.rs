@@ -30,6 +30,18 @@ pub(super) struct RenewalWait {
     seen: Instant,
 }
 
+impl RenewalWait {
+    /// Returns how long the holder has waited. A claim that was not seen for a while has been renewed since: this is
+    /// another wait.
+    fn see(&mut self, attempt: i64, now: Instant) -> Duration {
+        if self.attempt != attempt || now.duration_since(self.seen) > RENEWED_AFTER {
+            *self = Self { attempt, since: now, seen: now };
+        }
+        self.seen = now;
+        now.duration_since(self.since)
+    }
+}
+
 /// How often a claim checks whether a live holder has renewed its lease.
 pub(super) const RENEWAL_PAUSE: Duration = Duration::from_millis(5);
 
@@ -102,15 +114,9 @@ impl Queue {
         let lease_ms = claim.lease_ms.unwrap_or(self.settings().settings.lease_ms());
         let longest = Duration::from_millis(lease_ms.max(0).unsigned_abs()) / BEATS_PER_LEASE;
         let mut renewals = session.renewals.lock();
-        let now = Instant::now();
-        let fresh = RenewalWait { attempt: claim.fence.attempt_number(), since: now, seen: now };
-        let wait = renewals.entry(claim.fence.id).or_insert(fresh);
-        // A claim that was not seen for a while has been renewed since; this is another delay.
-        if wait.attempt != fresh.attempt || wait.seen.elapsed() > RENEWED_AFTER {
-            *wait = fresh;
-        }
-        wait.seen = now;
-        wait.since.elapsed() < longest
+        let (attempt, now) = (claim.fence.attempt_number(), Instant::now());
+        let wait = renewals.entry(claim.fence.id).or_insert(RenewalWait { attempt, since: now, seen: now });
+        wait.see(attempt, now) < longest
     }
 
     /// Called before a claim: if the clock went back, perhaps before this object was opened, ticks and held groups must
@@ -131,5 +137,21 @@ impl Queue {
     pub(super) fn is_time_to_look_ahead(&self, session: &Session) -> bool {
         let last = session.looked_ahead_at.load(Ordering::Relaxed);
         self.options.clock.now().ms().abs_diff(last) >= LOOK_AHEAD_MS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_wait_to_renew_is_counted_from_its_own_beginning() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut wait = RenewalWait { attempt: 1, since: start, seen: start };
+        assert_eq!(wait.see(1, at(100)), Duration::from_millis(100));
+        assert_eq!(wait.see(1, at(250)), Duration::from_millis(250), "the same wait goes on");
+        assert_eq!(wait.see(1, at(900)), Duration::ZERO, "it was renewed in between");
+        assert_eq!(wait.see(2, at(950)), Duration::ZERO, "another claim");
     }
 }

@@ -107,7 +107,7 @@ impl Queue {
         let cursors = &mut *session.cursors.lock();
         let mut steps = Vec::new();
         let before = |age: i64| Now(tx.now().ms().saturating_sub(age)).text();
-        // Whoever waits for an end must be able to see it.
+        // A caller that waits for an end must be able to see it.
         let is_awaited = settings.removes_done() && session.store.are_ends_awaited();
         let shortest = if is_awaited { SHOWN_FOR_MS } else { 0 };
         let keep_for_ms = if is_awaited { Some(settings.keep_for_ms.unwrap_or(0)) } else { settings.keep_for_ms };

@@ -66,7 +66,7 @@ impl Transaction<'_> {
         match when_done {
             WhenDone::Keep => Ok(()),
             WhenDone::DropContent => self.run(statement!("drop_content"), params![id, queue]).map(drop),
-            // Whoever waits is shown the end; retention removes the item later.
+            // A waiting caller must see the end; retention removes the item later.
             WhenDone::Remove if self.database.are_ends_awaited() => Ok(()),
             WhenDone::Remove if self.has_references()? && !self.kept(queue, &[id])?.is_empty() => Ok(()),
             // The end matters more: an item that a trigger of the application keeps stays as done.

@@ -1,4 +1,4 @@
-//! Lines: a hint wakes one thread of each, and whoever leaves without a look lets the next one look.
+//! Lines: a hint wakes one thread of each, and a thread that leaves without a look lets the next one look.
 
 use std::path::Path;
 use std::sync::Arc;
