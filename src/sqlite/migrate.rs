@@ -8,7 +8,7 @@ use super::{Location, schema, statement};
 use crate::error::{Error, Result};
 
 /// The schema this version writes.
-pub const VERSION: i64 = 5;
+pub const VERSION: i64 = 6;
 
 /// The value of `PRAGMA auto_vacuum` that allows free pages to be returned in small steps.
 const INCREMENTAL: i64 = 2;
@@ -57,8 +57,7 @@ fn upgrade(connection: &mut Connection) -> Result<Vec<String>> {
     // Without a version, the file has nothing of ours or remains of dropped tables, which are completed below.
     let has_lost_version = found == 0 && schema::has_remains(&tx)?;
     if has_lost_version {
-        tx.execute_batch(include_str!("migrations/0002_leave.sql"))?;
-        tx.execute_batch(include_str!("migrations/0004_leave.sql"))?;
+        tx.execute_batch(include_str!("migrations/leave.sql"))?;
     } else if found < VERSION {
         migrate(&tx, found)?;
     }
@@ -124,36 +123,28 @@ pub fn create(connection: &Connection) -> Result<()> {
     migrate(connection, 0)
 }
 
+/// Brings the tables up to date. Other objects of an earlier version that have another shape now are made anew by
+/// [`schema::recreate`].
 fn migrate(connection: &Connection, found: i64) -> Result<()> {
     let run = |sql: &str| connection.execute_batch(sql);
-    match found {
-        0 => create_or_extend(connection)?,
-        1 => {
-            run(include_str!("migrations/0002_leave.sql"))?;
-            extend(connection)?;
-        }
-        2 => extend(connection)?,
-        _ => {}
+    if found > 0 {
+        run(include_str!("migrations/leave.sql"))?;
+        return extend(connection);
     }
-    if found < 2 {
-        run(include_str!("migrations/0002_tables.sql"))?;
+    if exists(connection, "ingest_queue")? {
+        extend(connection)?;
+    } else {
+        run(include_str!("migrations/items.sql"))?;
     }
-    if found < 3 {
-        run(include_str!("migrations/0003_checksums.sql"))?;
-    }
-    if (1..4).contains(&found) {
-        run(include_str!("migrations/0004_leave.sql"))?;
-    }
-    if found < 4 {
-        run(include_str!("migrations/0004_groups.sql"))?;
-        run(include_str!("migrations/0004_guards.sql"))?;
-        // Until version 3 a row that was replaced stayed in the counts.
-        run(include_str!("migrations/recount.sql"))?;
-    }
-    if found == 4 {
-        run(include_str!("migrations/0005_leave.sql"))?;
-    }
-    run(include_str!("migrations/0005_status.sql"))?;
+    run(include_str!("migrations/indexes.sql"))?;
+    run(include_str!("migrations/counts.sql"))?;
+    run(include_str!("migrations/tables.sql"))?;
+    run(include_str!("migrations/checksums.sql"))?;
+    run(include_str!("migrations/groups.sql"))?;
+    run(include_str!("migrations/workflows.sql"))?;
+    run(include_str!("migrations/guards.sql"))?;
+    run(include_str!("migrations/status.sql"))?;
+    run(include_str!("migrations/recount.sql"))?;
     Ok(())
 }
 
@@ -176,17 +167,6 @@ pub fn version(connection: &Connection) -> Result<i64> {
              restore a backup, nothing was changed"
         ))),
     }
-}
-
-fn create_or_extend(connection: &Connection) -> Result<()> {
-    if exists(connection, "ingest_queue")? {
-        extend(connection)?;
-    } else {
-        connection.execute_batch(include_str!("migrations/0001_create.sql"))?;
-    }
-    connection.execute_batch(include_str!("migrations/0001_indexes.sql"))?;
-    connection.execute_batch(include_str!("migrations/0001_counts.sql"))?;
-    Ok(())
 }
 
 /// Membox's own columns. A table without them belongs to another application.
@@ -239,27 +219,32 @@ fn objection(present: &[Column]) -> Option<String> {
         return Some("its status is not 'pending' by default".into());
     }
     let known =
-        |name: &str| MEMBOX_COLUMNS.into_iter().chain(additions().map(|(name, _)| name)).any(|known| known == name);
+        |name: &str| MEMBOX_COLUMNS.into_iter().chain(additions().map(|(_, name, _)| name)).any(|known| known == name);
     let demanding = |column: &&Column| column.required && column.default.is_none() && column.key == 0;
     let unknown = present.iter().filter(demanding).find(|column| !known(&column.name.to_ascii_lowercase()));
     unknown.map(|column| format!("its column {} must be given a value", column.name))
 }
 
+/// Adds the columns that our tables lack. A missing table is left to [`schema::recreate`].
 pub fn extend(connection: &Connection) -> Result<()> {
-    let present = columns(connection, "ingest_queue")?;
-    for (name, statement) in additions() {
-        if !present.iter().any(|column| column.name.eq_ignore_ascii_case(name)) {
+    let mut table = ("", Vec::new());
+    for (of, name, statement) in additions() {
+        if table.0 != of {
+            table = (of, columns(connection, of)?);
+        }
+        let is_present = |column: &Column| column.name.eq_ignore_ascii_case(name);
+        if !table.1.is_empty() && !table.1.iter().any(is_present) {
             connection.execute_batch(statement)?;
         }
     }
     Ok(())
 }
 
-/// The statements that add a column, each with the column's name.
-fn additions() -> impl Iterator<Item = (&'static str, &'static str)> {
-    include_str!("migrations/0001_extend.sql").split_inclusive(';').filter_map(|statement| {
-        let name = statement.split("ADD COLUMN ").nth(1)?.split_whitespace().next()?;
-        Some((name, statement))
+/// The statements that add a column, each with the names of the table and the column.
+fn additions() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    include_str!("migrations/columns.sql").split_inclusive(';').filter_map(|statement| {
+        let (table, column) = statement.split_once("ALTER TABLE ")?.1.split_once(" ADD COLUMN ")?;
+        Some((table, column.split_whitespace().next()?, statement))
     })
 }
 

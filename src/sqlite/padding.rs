@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_new_row_has_the_defaults_of_the_table() {
-        let table = include_str!("migrations/0001_create.sql");
+        let table = include_str!("migrations/items.sql");
         let (first, second) = pending(None);
         assert!(table.contains(&format!("filler       BLOB NOT NULL DEFAULT (zeroblob({first}))")));
         assert!(table.contains(&format!("filler2      BLOB NOT NULL DEFAULT (zeroblob({second}))")));

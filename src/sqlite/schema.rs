@@ -118,7 +118,7 @@ pub fn recreate(connection: &Connection) -> Result<Vec<String>> {
                     expected.kind,
                 )));
             }
-            Some(found) => connection.execute_batch(&format!("DROP {} {}", found.kind, expected.name))?,
+            Some(found) => connection.execute_batch(&format!("DROP {} IF EXISTS {}", found.kind, expected.name))?,
         }
     }
     // Dropping a view drops its triggers.

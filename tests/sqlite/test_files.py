@@ -114,7 +114,7 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(path, pages, damage):
 
 
 def test_damage_found_later_is_said_and_not_made_worse(path, pages):
-    path.write_bytes(pages[: 4096 * 40] + b"\xa5" * (len(pages) - 4096 * 40))
+    path.write_bytes(pages[: 4096 * 60] + b"\xa5" * (len(pages) - 4096 * 60))
     before = path.read_bytes()
     with Queue(path) as queue, pytest.raises(CorruptDatabaseError):
         queue.items(limit=200)

@@ -106,6 +106,7 @@ def test_tables_of_the_application_are_compared(name):
     assert include_object(None, name, "table", True, None)
 
 
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index:sqlalchemy.exc.SAWarning")
 def test_the_env_of_the_docs_makes_upgrades_and_downgrades_beside_the_queue(used, tmp_path, monkeypatch):
     (env,) = [block.text for block in blocks_of(DOCS) if "include_name" in block.text]
     (tmp_path / "models.py").write_text(MODELS)

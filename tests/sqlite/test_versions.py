@@ -1,11 +1,12 @@
 """Files of earlier versions: brought up with their rows."""
 
 import sqlite3
+from pathlib import Path
 
-from membox_queue import (
-    NewItem,
-    Queue,
-)
+import pytest
+from membox_queue import NewItem, Queue
+
+VERSION_5 = (Path(__file__).parent / "version_5.sql").read_text()
 
 DOWN_TO_VERSION_4 = """
 DROP TRIGGER ingest_queue_status_insert;
@@ -68,64 +69,95 @@ UPDATE membox_queue_meta SET value = '1' WHERE key = 'schema_version';
 """
 
 
-def test_a_file_of_version_1_is_brought_up_with_its_rows(path):
-    with Queue(path) as queue:
-        queue.enqueue_many([NewItem("a1", group="a"), NewItem("a2", group="a"), "done", "failed"])
-        queue.claim(group="a")
-        queue.mark_done(queue.claim())
-        queue.mark_failed(queue.claim(), "no")
+def of_version(number, path, *statements):
+    """Make a file of an earlier version, with its rows."""
     connection = sqlite3.connect(path)
-    connection.executescript(DOWN_TO_VERSION_4)
-    connection.executescript(DOWN_TO_VERSION_3)
-    connection.executescript(DOWN_TO_VERSION_2)
-    connection.executescript(DOWN_TO_VERSION_1)
+    connection.executescript(VERSION_5)
+    for statement in statements:
+        connection.execute(*statement) if isinstance(statement, tuple) else connection.execute(statement)
+    connection.commit()
+    for script in (DOWN_TO_VERSION_4, DOWN_TO_VERSION_3, DOWN_TO_VERSION_2, DOWN_TO_VERSION_1)[: 5 - number]:
+        connection.executescript(script)
     connection.close()
+
+
+def insert(content, **values):
+    names = ["content", *values]
+    return (
+        f"INSERT INTO ingest_queue ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",
+        (content, *values.values()),
+    )
+
+
+def check_version(path):
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("6",)
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    found = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL")
+    objects = set(found.fetchall())
+    connection.close()
+    fresh = path.with_name("fresh.db")
+    Queue(fresh).close()
+    connection = sqlite3.connect(fresh)
+    found = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL")
+    assert objects == set(found.fetchall())
+    connection.close()
+
+
+CLAIMED = {"status": "processing", "attempt": 1, "claim_token": 7, "lease_until": 1 << 60, "lease_ms": 1 << 60}
+
+
+@pytest.mark.parametrize("number", [5, 4, 3, 2, 1])
+def test_a_file_of_every_version_is_brought_up_with_its_rows(path, number):
+    rows = [
+        insert("a1", group_key="a", **CLAIMED),
+        insert("a2", group_key="a"),
+        insert("done", status="done", attempt=1, finished_at="2026-01-01 00:00:00.000"),
+        insert("failed", status="failed", attempt=1, finished_at="2026-01-01 00:00:00.000"),
+        insert("keyed", dedup_key="k", run_at=1 << 50),
+        insert("headed", headers='{"a": 1}', run_at=1 << 50),
+    ]
+    of_version(number, path, *rows)
     with Queue(path) as queue:
-        found = [(item.content, item.status) for item in queue.items()]
-        assert found == [("a1", "processing"), ("a2", "pending"), ("done", "done"), ("failed", "failed")]
+        found = [(item.content, item.status, item.headers) for item in queue.items()]
+        assert found == [
+            ("a1", "processing", {}),
+            ("a2", "pending", {}),
+            ("done", "done", {}),
+            ("failed", "failed", {}),
+            ("keyed", "pending", {}),
+            ("headed", "pending", {"a": 1}),
+        ]
+        assert queue.counts() == {
+            "pending": 3, "processing": 1, "done": 1, "failed": 1, "blocked": 0, "cancelled": 0
+        }  # fmt: skip
         assert [item.content for item in queue.failures()] == ["failed"]
         assert queue.claim() is None  # the group is held, as it was
+        assert queue.enqueue("twin", key="k") == 5
         queue.enqueue_many([NewItem("b1", group="b"), NewItem("b2", group="b")])
         item = queue.claim()
         assert (item.content, queue.claim()) == ("b1", None)
         assert queue.mark_done(item)
         assert queue.schedule("beat", "tick", every=60).name == "beat"
-    connection = sqlite3.connect(path)
-    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("5",)
-    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    connection.close()
+        assert queue.schedule("beat", "tock", every=60).content == "tock"
+        assert queue.check()["faults"] == []
+    check_version(path)
 
 
-def test_a_file_of_version_2_is_brought_up_with_its_rows(path):
-    with Queue(path) as queue:
-        queue.enqueue("before", headers={"a": 1})
-        queue.schedule("beat", "tick", every=60)
-    connection = sqlite3.connect(path)
-    connection.executescript(DOWN_TO_VERSION_4)
-    connection.executescript(DOWN_TO_VERSION_3)
-    connection.executescript(DOWN_TO_VERSION_2)
-    connection.close()
+def test_what_was_enqueued_without_a_checksum_gets_none(path):
+    of_version(2, path, insert("before"))
     with Queue(path) as queue:
         queue.enqueue("after")
-        assert [(item.content, item.headers) for item in queue.claim_many(9)] == [("before", {"a": 1}), ("after", {})]
-        assert queue.schedule("beat", "tock", every=60).content == "tock"
     connection = sqlite3.connect(path)
-    assert connection.execute("SELECT value FROM membox_queue_meta WHERE key = 'schema_version'").fetchone() == ("5",)
-    # What nobody has summed up before is not summed up now: it may be damaged already.
+    # It may be damaged already.
     assert connection.execute("SELECT checksum IS NULL FROM ingest_queue").fetchall() == [(1,), (0,)]
-    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
 
 
 def test_a_file_of_version_3_is_brought_up_and_what_replaced_rows_left_is_mended(path):
-    with Queue(path) as queue:
-        queue.enqueue_many([NewItem("a1", group="a"), NewItem("a2", group="a"), "free"])
-        assert queue.claim().content == "a1"
-    with Queue(path, "emptied") as emptied:
-        emptied.delete(emptied.enqueue("x"))
+    of_version(3, path, insert("a1", group_key="a"), insert("a2", group_key="a"), insert("free"))
     connection = sqlite3.connect(path)
-    connection.executescript(DOWN_TO_VERSION_4)
-    connection.executescript(DOWN_TO_VERSION_3)
+    connection.execute("INSERT INTO membox_queue_counts (queue) VALUES ('emptied')")
     connection.execute("INSERT OR REPLACE INTO ingest_queue (id, content) VALUES (1, 'other')")
     connection.execute("UPDATE ingest_queue SET behind = 1 WHERE id = 3")
     connection.commit()
@@ -139,16 +171,14 @@ def test_a_file_of_version_3_is_brought_up_and_what_replaced_rows_left_is_mended
 
 
 def test_a_file_of_version_4_is_brought_up_and_rows_of_unknown_status_are_told(path):
-    with Queue(path) as queue:
-        queue.enqueue_many(["a", "b"])
+    of_version(4, path, insert("a"), insert("b"))
     connection = sqlite3.connect(path)
-    connection.executescript(DOWN_TO_VERSION_4)
     connection.execute("UPDATE ingest_queue SET status = 'Pending' WHERE id = 1")
     connection.commit()
     connection.close()
     with Queue(path) as queue:
         health = queue.check()
-        assert (health["schema_version"], health["faults"], health["mended"]) == (5, [], [])
+        assert (health["schema_version"], health["faults"], health["mended"]) == (6, [], [])
         assert health["unknown_status"] == [1]
         assert queue.check(thorough=False)["unknown_status"] == []
         assert [item.content for item in queue.claim_many(9)] == ["b"]

@@ -14,3 +14,6 @@ UPDATE ingest_queue SET behind = 0 WHERE group_key IS NULL AND behind <> 0;
 INSERT INTO membox_queue_group_moved SELECT queue, group_key, 0, 0 FROM membox_queue_groups;
 DELETE FROM membox_queue_history WHERE item NOT IN (SELECT id FROM ingest_queue);
 DELETE FROM membox_queue_progress WHERE item NOT IN (SELECT id FROM ingest_queue);
+DELETE FROM membox_queue_steps WHERE item NOT IN (SELECT id FROM ingest_queue);
+DELETE FROM membox_queue_after WHERE item NOT IN (SELECT id FROM ingest_queue);
+INSERT OR IGNORE INTO membox_queue_awaited SELECT needs FROM membox_queue_after WHERE state <> 1;

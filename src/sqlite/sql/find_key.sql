@@ -5,8 +5,8 @@
 SELECT id, status FROM main.ingest_queue
  WHERE id = coalesce(
        (SELECT id FROM main.ingest_queue INDEXED BY ingest_queue_key
-         WHERE queue = ?1 AND dedup_key = ?2 AND status IN ('pending', 'processing', 'blocked') AND cancelled = 0),
+         WHERE coalesce(home, queue) = ?1 AND dedup_key = ?2 AND status IN ('pending', 'processing', 'blocked') AND cancelled = 0),
        (SELECT id FROM (SELECT id, key_until, enqueued_at FROM main.ingest_queue INDEXED BY ingest_queue_keys
-                         WHERE queue = ?1 AND dedup_key = ?2 ORDER BY id DESC LIMIT 8)
+                         WHERE coalesce(home, queue) = ?1 AND dedup_key = ?2 ORDER BY id DESC LIMIT 8)
          WHERE key_until > ?3 OR (julianday(enqueued_at) - 2440587.5) * 86400000.0 > ?4
          LIMIT 1))

@@ -5,5 +5,6 @@ UPDATE ingest_queue
        cancelled = 0
  WHERE id = ?1 AND queue = ?2 AND status IN ('failed', 'cancelled')
    AND NOT EXISTS (SELECT 1 FROM ingest_queue AS other
-                    WHERE other.queue = ?2 AND other.dedup_key = ingest_queue.dedup_key
+                    WHERE coalesce(other.home, other.queue) = coalesce(ingest_queue.home, ingest_queue.queue)
+                      AND other.dedup_key = ingest_queue.dedup_key
                       AND other.status IN ('pending', 'processing', 'blocked'))

@@ -1,6 +1,5 @@
--- A sum over content, content_type and headers, by which a claim sees that they are still what was enqueued. NULL: nobody
--- has computed one, as for rows of plain SQL. The column itself is added with the others.
-ALTER TABLE membox_queue_schedules ADD COLUMN checksum INTEGER;
+-- A checksum over content, content_type and headers, by which a claim sees that they are still what was enqueued. NULL:
+-- none was computed, as for rows of plain SQL.
 
 -- What somebody changes on purpose is no damage.
 CREATE TRIGGER ingest_queue_changed AFTER UPDATE OF content, content_type, headers ON ingest_queue

@@ -1,4 +1,5 @@
--- What a table made by membox lacks: one statement a column, each run only where the column is missing.
+-- What a table made by membox or by an earlier version lacks: one statement a column, each run only where the column is
+-- missing.
 ALTER TABLE ingest_queue ADD COLUMN queue TEXT NOT NULL DEFAULT 'ingest';
 ALTER TABLE ingest_queue ADD COLUMN content_type TEXT NOT NULL DEFAULT 'text';
 ALTER TABLE ingest_queue ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
@@ -20,5 +21,15 @@ ALTER TABLE ingest_queue ADD COLUMN behind INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE ingest_queue ADD COLUMN batch INTEGER;
 ALTER TABLE ingest_queue ADD COLUMN cancelled INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE ingest_queue ADD COLUMN checksum INTEGER;
+ALTER TABLE ingest_queue ADD COLUMN home TEXT;
+ALTER TABLE ingest_queue ADD COLUMN stage INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE ingest_queue ADD COLUMN parent INTEGER;
+ALTER TABLE ingest_queue ADD COLUMN because INTEGER;
+ALTER TABLE ingest_queue ADD COLUMN expires_at INTEGER;
 ALTER TABLE ingest_queue ADD COLUMN filler BLOB NOT NULL DEFAULT x'';
 ALTER TABLE ingest_queue ADD COLUMN filler2 BLOB NOT NULL DEFAULT x'';
+ALTER TABLE membox_queue_schedules ADD COLUMN checksum INTEGER;
+ALTER TABLE membox_queue_history ADD COLUMN queue TEXT;
+ALTER TABLE membox_queue_history ADD COLUMN stage INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE membox_queue_history ADD COLUMN content TEXT;
+ALTER TABLE membox_queue_history ADD COLUMN content_type TEXT;

@@ -2,10 +2,6 @@
 CREATE INDEX ingest_queue_finished ON ingest_queue (queue, status, finished_at)
     WHERE status = 'done' OR status = 'failed' OR status = 'cancelled';
 
--- The first items of groups that are free, in the order of claims.
-CREATE INDEX ingest_queue_heads ON ingest_queue (queue, priority DESC, id)
-    WHERE group_key IS NOT NULL AND status = 'pending' AND run_at IS NULL AND behind = 0;
-
 -- Processes that have claimed something of a queue. Each keeps a lock on a byte of the file that bears its number, and the
 -- system drops the lock when the process dies.
 CREATE TABLE membox_queue_holders (
@@ -54,6 +50,7 @@ CREATE TABLE membox_queue_schedules (
     headers      TEXT,
     group_key    TEXT,
     dedup_key    TEXT,
+    checksum     INTEGER,
     PRIMARY KEY (queue, name)
 ) WITHOUT ROWID;
 CREATE INDEX membox_queue_schedules_next ON membox_queue_schedules (queue, next_at);

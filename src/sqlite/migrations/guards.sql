@@ -85,6 +85,11 @@ BEGIN
      WHERE NEW.group_key IS NOT NULL;
     DELETE FROM membox_queue_history WHERE item = NEW.id AND NEW.attempt > 0;
     DELETE FROM membox_queue_progress WHERE item = NEW.id AND NEW.attempt > 0;
+    DELETE FROM membox_queue_steps WHERE item = NEW.id AND NEW.attempt > 0;
+    DELETE FROM membox_queue_after WHERE item = NEW.id;
+    INSERT INTO membox_queue_awaited
+    SELECT NEW.id WHERE EXISTS (SELECT 1 FROM membox_queue_after WHERE needs = NEW.id)
+       AND NOT EXISTS (SELECT 1 FROM membox_queue_awaited WHERE item = NEW.id);
 END;
 
 CREATE TRIGGER ingest_queue_gone AFTER DELETE ON ingest_queue
@@ -100,7 +105,7 @@ CREATE TRIGGER ingest_queue_replace BEFORE INSERT ON ingest_queue
     WHEN EXISTS (SELECT 1 FROM ingest_queue WHERE id = NEW.id)
       OR (NEW.dedup_key IS NOT NULL
           AND EXISTS (SELECT 1 FROM ingest_queue
-                       WHERE queue = NEW.queue AND dedup_key = NEW.dedup_key
+                       WHERE coalesce(home, queue) = coalesce(NEW.home, NEW.queue) AND dedup_key = NEW.dedup_key
                          AND status IN ('pending', 'processing', 'blocked')))
 BEGIN
     DELETE FROM membox_queue_replaced;
@@ -108,7 +113,8 @@ BEGIN
     SELECT id, queue, status, group_key, attempt FROM ingest_queue WHERE id = NEW.id
     UNION
     SELECT id, queue, status, group_key, attempt FROM ingest_queue
-     WHERE queue = NEW.queue AND dedup_key = NEW.dedup_key AND status IN ('pending', 'processing', 'blocked');
+     WHERE coalesce(home, queue) = coalesce(NEW.home, NEW.queue) AND dedup_key = NEW.dedup_key
+       AND status IN ('pending', 'processing', 'blocked');
 END;
 
 CREATE TRIGGER ingest_queue_replaced AFTER INSERT ON ingest_queue
@@ -121,10 +127,10 @@ BEGIN
 END;
 
 -- The same for UPDATE OR REPLACE. A row that has ended and is brought back takes up its key again.
-CREATE TRIGGER ingest_queue_replace_by_update BEFORE UPDATE OF id, queue, dedup_key, status ON ingest_queue
+CREATE TRIGGER ingest_queue_replace_by_update BEFORE UPDATE OF id, queue, home, dedup_key, status ON ingest_queue
     WHEN NEW.id <> OLD.id
       OR (NEW.dedup_key IS NOT NULL AND NEW.status IN ('pending', 'processing', 'blocked')
-          AND (NEW.dedup_key IS NOT OLD.dedup_key OR NEW.queue <> OLD.queue
+          AND (NEW.dedup_key IS NOT OLD.dedup_key OR coalesce(NEW.home, NEW.queue) <> coalesce(OLD.home, OLD.queue)
                OR OLD.status NOT IN ('pending', 'processing', 'blocked')))
 BEGIN
     DELETE FROM membox_queue_replaced;
@@ -132,11 +138,12 @@ BEGIN
     SELECT id, queue, status, group_key, attempt FROM ingest_queue WHERE id = NEW.id AND id <> OLD.id
     UNION
     SELECT id, queue, status, group_key, attempt FROM ingest_queue
-     WHERE queue = NEW.queue AND dedup_key = NEW.dedup_key AND status IN ('pending', 'processing', 'blocked')
+     WHERE coalesce(home, queue) = coalesce(NEW.home, NEW.queue) AND dedup_key = NEW.dedup_key
+       AND status IN ('pending', 'processing', 'blocked')
        AND id <> OLD.id;
 END;
 
-CREATE TRIGGER ingest_queue_replaced_by_update AFTER UPDATE OF id, queue, dedup_key, status ON ingest_queue
+CREATE TRIGGER ingest_queue_replaced_by_update AFTER UPDATE OF id, queue, home, dedup_key, status ON ingest_queue
     WHEN EXISTS (SELECT 1 FROM membox_queue_replaced)
 BEGIN
     INSERT INTO membox_queue_gone

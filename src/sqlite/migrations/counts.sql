@@ -62,5 +62,9 @@ CREATE TABLE membox_queue_history (
     started_at TEXT,
     ended_at   TEXT NOT NULL,
     error      TEXT,
+    queue        TEXT,
+    stage        INTEGER NOT NULL DEFAULT 0,
+    content      TEXT,
+    content_type TEXT,
     PRIMARY KEY (item, attempt)
 ) WITHOUT ROWID;

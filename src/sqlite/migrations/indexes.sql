@@ -22,8 +22,9 @@ CREATE INDEX ingest_queue_front ON ingest_queue (queue, group_key, id)
 CREATE INDEX ingest_queue_working ON ingest_queue (queue, group_key, id)
     WHERE group_key IS NOT NULL AND status = 'processing';
 
--- At most one unfinished item per queue and key; and finished ones, whose keys may be reserved for a while.
-CREATE UNIQUE INDEX ingest_queue_key ON ingest_queue (queue, dedup_key)
+-- At most one unfinished item per key; and finished ones, whose keys may be reserved for a while. A key belongs to the
+-- queue that an item was enqueued into, for its whole way.
+CREATE UNIQUE INDEX ingest_queue_key ON ingest_queue (coalesce(home, queue), dedup_key)
     WHERE dedup_key IS NOT NULL AND status IN ('pending', 'processing', 'blocked');
-CREATE INDEX ingest_queue_keys ON ingest_queue (queue, dedup_key, id)
+CREATE INDEX ingest_queue_keys ON ingest_queue (coalesce(home, queue), dedup_key, id)
     WHERE dedup_key IS NOT NULL;
