@@ -93,6 +93,7 @@ impl ClaimedItem {
     /// The claim in the form its row has.
     pub(super) fn claimed(&self) -> Claimed {
         Claimed {
+            has_group: self.item.group.is_some(),
             fence: self.receipt.into(),
             retries: self.item.retries,
             max_retries: self.item.max_retries,

@@ -30,6 +30,7 @@ struct Candidate {
 
 impl Transaction<'_> {
     pub(super) fn advance(&self, advance: &Advance) -> Result<Moved> {
+        self.keep_own_books()?;
         let mut moved = Moved::default();
         if !self.knows_settings_of_ends(advance, &mut moved)? {
             return Ok(moved);

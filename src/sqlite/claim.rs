@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, params};
 use super::rows::read_delivered;
 use super::{Transaction, padding, statement};
 use crate::error::Result;
-use crate::model::{Item, Receipt};
+use crate::model::{Item, Receipt, Status};
 use crate::store::ClaimTx;
 
 /// What a claim writes to a row.
@@ -76,14 +76,21 @@ impl Transaction<'_> {
             return Ok(None);
         }
         let mut statement = self.connection.prepare_cached(statement!("item"))?;
-        Ok(Some(statement.query_row(params![id], read_delivered)?))
+        let item = statement.query_row(params![id], read_delivered)?;
+        self.changed(&item.queue, id, Some(Status::Pending), Status::Processing, item.group.is_some())?;
+        Ok(Some(item))
     }
 
     /// Makes up to `limit` delayed items that are due claimable. Returns how many.
     pub(super) fn bring_in_due(&self, queue: &str, limit: usize) -> Result<usize> {
-        let mut statement = self.connection.prepare_cached(statement!("bring_in_due"))?;
+        let groups = self.groups_due(queue, limit)?;
         let padding_bytes = padding::pending(None);
-        Ok(statement.execute(params![queue, self.now.ms(), limit as i64, padding_bytes.0, padding_bytes.1])?)
+        let values = params![queue, self.now.ms(), limit as i64, padding_bytes.0, padding_bytes.1];
+        let due = self.run(statement!("bring_in_due"), values)?;
+        for group in groups {
+            self.run(statement!("group_moved"), params![queue, group])?;
+        }
+        Ok(due)
     }
 
     pub(super) fn priority(&self, id: i64) -> Result<i64> {

@@ -36,6 +36,7 @@ impl EnqueueTx for Transaction<'_> {
 
 impl Transaction<'_> {
     pub(super) fn enqueue_all(&self, enqueue: &mut Enqueue) -> Result<Enqueued> {
+        self.keep_own_books()?;
         let stored = self.settings(enqueue.queue)?;
         if stored != *enqueue.known {
             return Ok(Enqueued::SettingsChanged(stored));
@@ -56,16 +57,22 @@ impl Transaction<'_> {
             let mut values = values.iter().enumerate();
             values.try_for_each(|(index, value)| statement.raw_bind_parameter(index + 1, value))
         })?;
+        let has_group = row.group.is_some();
         // SQLite has its own copy now; this frees ours early, which matters for a large document.
         drop(row);
-        match statement.raw_execute().map_err(|error| self.not_inserted(error))? {
-            0 => Err(self.without_effect("the new item")),
-            _ => Ok(self.connection.last_insert_rowid()),
+        if statement.raw_execute().map_err(|error| self.not_inserted(error))? == 0 {
+            return Err(self.without_effect("the new item"));
         }
+        let id = self.connection.last_insert_rowid();
+        self.changed(queue, id, None, Status::Pending, has_group)?;
+        Ok(id)
     }
 
     /// Gives a pending item, found by this transaction, new content in its old place.
     fn replace(&self, id: i64, row: &NewRow) -> Result<()> {
+        if row.group.is_some() || self.has_group(id)? {
+            self.let_triggers_fire()?;
+        }
         let mut statement = self.connection.prepare_cached(statement!("replace"))?;
         match row.with_replacing_values(id, |values| statement.execute(values))? {
             0 => Err(self.without_effect(&format!("item {id}"))),

@@ -4,6 +4,7 @@ use rusqlite::params;
 
 use super::{Transaction, padding, statement};
 use crate::error::{Error, Result};
+use crate::model::Status;
 use crate::rules::outcome::{ATTEMPTS_KEPT, Decision, HistoryEntry, Settled, Verdict};
 use crate::store::{ClaimTx, Claimed, End, EnqueueTx, Fence, FinishTx, RetentionTx, Tx, WhenDone};
 
@@ -23,7 +24,7 @@ impl FinishTx for Transaction<'_> {
 impl Transaction<'_> {
     fn record(&self, queue: &str, claim: &Claimed, decision: &Decision, when_done: WhenDone) -> Result<Settled> {
         let Decision { verdict, settled, history, was_lost } = decision;
-        if !claim.cancelled && self.finish(queue, &claim.fence, verdict, claim.worker.as_deref())? {
+        if !claim.cancelled && self.finish(queue, claim, verdict)? {
             if *settled == Settled::Done {
                 self.clean_up(queue, claim.fence.id, when_done)?;
             } else {
@@ -32,7 +33,7 @@ impl Transaction<'_> {
             }
             return Ok(*settled);
         }
-        if self.finish_cancelled(queue, &claim.fence)? {
+        if self.finish_cancelled(queue, claim)? {
             self.add_attempt(claim, Some(&HistoryEntry { ending: Settled::Cancelled.as_str(), error: None }))?;
             if *was_lost {
                 self.release_rest(queue, claim)?;
@@ -41,6 +42,11 @@ impl Transaction<'_> {
         }
         // If the fence still holds although nothing was written, the claim is not lost.
         if self.is_held(queue, &claim.fence)? {
+            // Another program may have put the item into a group, or taken it out.
+            let has_group = self.has_group(claim.fence.id)?;
+            if has_group != claim.has_group {
+                return self.record(queue, &Claimed { has_group, ..claim.clone() }, decision, when_done);
+            }
             return Err(self.without_effect(&format!("the end of item {}", claim.fence.id)));
         }
         Ok(Settled::Lost)
@@ -70,15 +76,22 @@ impl Transaction<'_> {
             WhenDone::Remove if self.database.are_ends_awaited() => Ok(()),
             WhenDone::Remove if self.has_references()? && !self.kept(queue, &[id])?.is_empty() => Ok(()),
             // The end matters more: an item that a trigger of the application keeps stays as done.
-            WhenDone::Remove => match self.run(statement!("remove_done"), params![id, queue, self.now.ms()]) {
+            WhenDone::Remove => match self.remove_done(queue, id) {
                 Err(error) if matches!(error, Error::Io(_)) || !self.is_open() => Err(error),
                 _ => Ok(()),
             },
         }
     }
 
-    /// Writes the verdict if the claim is still the one the fence names. Returns whether it was.
-    fn finish(&self, queue: &str, fence: &Fence, verdict: &Verdict, worker: Option<&str>) -> Result<bool> {
+    fn remove_done(&self, queue: &str, id: i64) -> Result<usize> {
+        self.removing_done(queue, id)?;
+        self.run(statement!("remove_done"), params![id, queue, self.now.ms()])
+    }
+
+    /// Writes the verdict if the claim is still the one its fence names, and it is known
+    /// whether it has a group. Returns whether it did.
+    fn finish(&self, queue: &str, claim: &Claimed, verdict: &Verdict) -> Result<bool> {
+        let Claimed { fence, worker, has_group, .. } = claim;
         let finished = self.now_text();
         let (status, retries, error, result, run_at, finished, gave_up) = match verdict {
             Verdict::Done { result } => ("done", None, None, result.as_deref(), None, Some(finished), false),
@@ -91,7 +104,7 @@ impl Transaction<'_> {
             }
         };
         let padding_bytes =
-            if status == "pending" { padding::pending(run_at) } else { padding::finished(status, worker) };
+            if status == "pending" { padding::pending(run_at) } else { padding::finished(status, worker.as_deref()) };
         let changed = self.connection.prepare_cached(statement!("finish"))?.execute(params![
             fence.id,
             queue,
@@ -105,16 +118,29 @@ impl Transaction<'_> {
             finished,
             gave_up,
             padding_bytes.0,
-            padding_bytes.1
+            padding_bytes.1,
+            has_group,
         ])?;
+        if changed == 1 {
+            let status = match verdict {
+                Verdict::Done { .. } => Status::Done,
+                Verdict::Pending { .. } => Status::Pending,
+                Verdict::Failed { .. } => Status::Failed,
+            };
+            self.changed(queue, fence.id, Some(Status::Processing), status, *has_group)?;
+        }
         Ok(changed == 1)
     }
 
     /// Ends an item that was cancelled while in progress. Returns whether it was such an item.
-    fn finish_cancelled(&self, queue: &str, fence: &Fence) -> Result<bool> {
-        let mut statement = self.connection.prepare_cached(statement!("finish_cancelled"))?;
-        let values = params![fence.id, queue, fence.attempt, fence.token, self.now_text()];
-        Ok(statement.execute(values)? == 1)
+    fn finish_cancelled(&self, queue: &str, claim: &Claimed) -> Result<bool> {
+        let Claimed { fence, has_group, .. } = claim;
+        let values = params![fence.id, queue, fence.attempt, fence.token, self.now_text(), has_group];
+        let is_cancelled = self.run(statement!("finish_cancelled"), values)? == 1;
+        if is_cancelled {
+            self.changed(queue, fence.id, Some(Status::Processing), Status::Cancelled, *has_group)?;
+        }
+        Ok(is_cancelled)
     }
 
     fn add_attempt(&self, claim: &Claimed, entry: Option<&HistoryEntry>) -> Result<()> {

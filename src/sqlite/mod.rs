@@ -2,6 +2,7 @@
 
 mod advance;
 mod backup;
+mod bookkeeping;
 mod claim;
 mod engine;
 mod enqueue;
@@ -37,6 +38,7 @@ use once_cell::unsync::OnceCell;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
+use self::bookkeeping::{Triggers, Uncounted};
 use crate::error::Result;
 use crate::model::Now;
 use crate::store::{Scope, Tx};
@@ -55,11 +57,21 @@ pub struct Transaction<'a> {
     database: &'a Database,
     now: Now,
     now_text: OnceCell<String>,
+    /// Of the writing connection.
+    triggers: Option<&'a Triggers>,
+    uncounted: Uncounted,
 }
 
 impl<'a> Transaction<'a> {
+    /// A read snapshot.
     fn new(connection: &'a Connection, database: &'a Database, now: Now) -> Self {
-        Self { connection, database, now, now_text: OnceCell::new() }
+        let (now_text, uncounted) = (OnceCell::new(), Uncounted::default());
+        Self { connection, database, now, now_text, triggers: None, uncounted }
+    }
+
+    /// A write transaction, which has begun.
+    fn writing(connection: &'a Connection, database: &'a Database, now: Now, triggers: &'a Triggers) -> Self {
+        Self { triggers: Some(triggers), ..Self::new(connection, database, now) }
     }
 
     fn now_text(&self) -> &str {

@@ -75,10 +75,12 @@ impl View for Transaction<'_> {
     }
 
     fn counts(&self, queue: &str) -> Result<Counts> {
+        self.write_counts()?;
         Ok(self.first(statement!("counts"), params![queue], read_counts)?.unwrap_or_default())
     }
 
     fn queues(&self) -> Result<Vec<(String, Counts)>> {
+        self.write_counts()?;
         self.all(statement!("queues"), params![], |row| Ok((text(row, 6)?.unwrap_or_default(), read_counts(row)?)))
     }
 

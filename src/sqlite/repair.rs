@@ -15,31 +15,31 @@ impl RepairTx for Transaction<'_> {
         otherwise: u32,
         run_at: Option<i64>,
     ) -> Result<bool> {
-        Ok(self.run(statement!("retry_failed"), params![id, queue, for_all, otherwise, run_at])? == 1)
+        Ok(self.change_items(statement!("retry_failed"), params![id, queue, for_all, otherwise, run_at])? == 1)
     }
 
     fn retry(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<bool> {
-        Ok(self.run(statement!("retry"), params![id, queue, run_at])? == 1)
+        Ok(self.change_items(statement!("retry"), params![id, queue, run_at])? == 1)
     }
 
     fn cancel(&self, queue: &str, id: i64) -> Result<bool> {
-        let mut statement = self.connection.prepare_cached(statement!("cancel"))?;
-        Ok(statement.execute(params![id, queue, self.now_text()])? == 1)
+        Ok(self.change_items(statement!("cancel"), params![id, queue, self.now_text()])? == 1)
     }
 
     fn cancel_running(&self, queue: &str, id: i64) -> Result<bool> {
-        Ok(self.connection.prepare_cached(statement!("cancel_running"))?.execute(params![id, queue])? == 1)
+        Ok(self.run(statement!("cancel_running"), params![id, queue])? == 1)
     }
 
     fn run_now(&self, queue: &str, id: i64) -> Result<bool> {
-        Ok(self.connection.prepare_cached(statement!("run_now"))?.execute(params![id, queue])? == 1)
+        Ok(self.change_items(statement!("run_now"), params![id, queue])? == 1)
     }
 
     fn run_later(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<bool> {
-        Ok(self.connection.prepare_cached(statement!("run_later"))?.execute(params![id, queue, run_at])? == 1)
+        Ok(self.change_items(statement!("run_later"), params![id, queue, run_at])? == 1)
     }
 
     fn replay(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<Option<i64>> {
+        self.let_triggers_fire()?;
         let mut statement = self.connection.prepare_cached(statement!("replay"))?;
         let values = params![id, queue, self.now_text(), run_at];
         let made = statement.execute(values).map_err(|error| self.not_inserted(error))?;
@@ -50,6 +50,6 @@ impl RepairTx for Transaction<'_> {
     }
 
     fn delete(&self, queue: &str, id: i64) -> Result<bool> {
-        Ok(self.connection.prepare_cached(statement!("delete"))?.execute(params![id, queue])? == 1)
+        Ok(self.change_items(statement!("delete"), params![id, queue])? == 1)
     }
 }

@@ -14,7 +14,7 @@ const KEPT_FREE_PAGES: i64 = 256;
 
 impl RetentionTx for Transaction<'_> {
     fn purge(&self, queue: &str, status: Status, limit: i64) -> Result<usize> {
-        self.run(statement!("purge"), params![queue, status.as_str(), limit])
+        self.change_items(statement!("purge"), params![queue, status.as_str(), limit])
     }
 
     fn ids_between(&self, queue: &str, status: Status, after: i64, until: i64) -> Result<Vec<i64>> {

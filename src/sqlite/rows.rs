@@ -22,6 +22,7 @@ pub fn read_claimed(row: &Row) -> rusqlite::Result<Claimed> {
         batch: integer(row, 8)?,
         holder: integer(row, 9)?,
         lease_ms: integer(row, 10)?,
+        has_group: row.get(11)?,
         awaits_renewal: false,
     })
 }

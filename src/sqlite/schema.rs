@@ -94,6 +94,24 @@ pub fn has_remains(connection: &Connection) -> Result<bool> {
     Ok(present.iter().any(|object| object.name != "ingest_queue" && is_ours(object)))
 }
 
+/// Creates temporary twins of our views and their triggers, which fire while the file's own triggers are off.
+pub fn create_twins(connection: &Connection) -> Result<()> {
+    let is_twin = |object: &&Object| object.kind == "view" || object.sql.contains(" INSTEAD OF ");
+    for object in expected()?.iter().filter(is_twin) {
+        connection.execute_batch(&object.sql.replacen("CREATE ", "CREATE TEMP ", 1))?;
+    }
+    Ok(())
+}
+
+/// Returns whether one of our tables has a trigger that is not ours.
+pub fn has_foreign_triggers(connection: &Connection) -> Result<bool> {
+    let mut statement = connection.prepare(statement!("triggers"))?;
+    let names = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let expected = expected()?;
+    let is_ours = |name: &String| expected.iter().any(|object| object.kind == "trigger" && object.name == *name);
+    Ok(!names.iter().all(is_ours))
+}
+
 /// Lists our objects that the file has.
 pub fn ours(connection: &Connection) -> Result<Vec<Object>> {
     let (mut present, expected) = (objects(connection)?, expected()?);

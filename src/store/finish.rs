@@ -47,6 +47,7 @@ pub struct Claimed {
     pub started_at: Option<String>,
     pub cancelled: bool,
     pub batch: Option<i64>,
+    pub has_group: bool,
     /// The process that holds it and the lease granted, as far as recording its end needs them.
     pub holder: Option<i64>,
     pub lease_ms: Option<i64>,

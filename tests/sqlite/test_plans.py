@@ -76,6 +76,8 @@ SLOW = {
     "columns": "asks about the schema",
     "connection_file": "asks about the connection",
     "foreign_triggers": "asks about the schema",
+    "groups_due": "sorts the groups of at most 2,000 items that are due",
+    "triggers": "asks about the schema",
     "history": "sorts the few attempts of one item that are kept",
     "ids_used_up": "reads one row for each table with AUTOINCREMENT, after an insert failed",
     "is_without_rowid": "asks about the schema",

@@ -5,8 +5,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rusqlite::Connection;
-
 use super::super::Transaction;
 use super::writer::run;
 use crate::clock::Clock;
@@ -128,11 +126,11 @@ impl GroupCommit {
     ) -> (Result<()>, bool) {
         let offers = self.take(commit_sync, clock);
         if offers.is_empty() {
-            return (own(tx).and_then(|()| commit()), false);
+            return (own(tx).and_then(|()| tx.write_counts()).and_then(|()| commit()), false);
         }
         let connection = tx.connection;
-        let mut answers = vec![in_savepoint(connection, || own(tx))];
-        answers.extend(offers.iter().map(|offer| in_savepoint(connection, || offer.run(tx))));
+        let mut answers = vec![in_savepoint(tx, || own(tx))];
+        answers.extend(offers.iter().map(|offer| in_savepoint(tx, || offer.run(tx))));
         let error_of = |is_meant: fn(&Error) -> bool| {
             answers.iter().find_map(|answer| answer.as_ref().err().filter(|error| is_meant(error)).cloned())
         };
@@ -164,12 +162,14 @@ fn lost_transaction() -> Error {
     Error::Storage("SQLite ended the transaction by itself; nothing was changed".into())
 }
 
-fn in_savepoint(connection: &Connection, work: impl FnOnce() -> Result<()>) -> Result<()> {
+fn in_savepoint(tx: &Transaction, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let connection = tx.connection;
     if connection.is_autocommit() {
         return Err(lost_transaction());
     }
     run(connection, "SAVEPOINT joint")?;
-    let answer = work();
+    let answer = work().and_then(|()| tx.write_counts());
+    tx.forget_counts();
     if connection.is_autocommit() {
         return answer.and(Err(lost_transaction()));
     }

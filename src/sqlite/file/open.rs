@@ -9,6 +9,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::super::bookkeeping::Triggers;
 use super::super::references::References;
 use super::super::{locks, migrate};
 use super::busy::busy;
@@ -42,12 +43,14 @@ impl Database {
         };
         let checkpointer = checkpointer(&location);
         checkpointer.watch(&mut connection)?;
+        let triggers = Triggers::install(&connection)?;
         let mut writer = Writer {
             connection: Some(connection),
             patience,
             commit_sync: CommitSync::Full,
             checked_at: None,
             turns: Box::default(),
+            triggers,
         };
         for commit_sync in [CommitSync::Normal, CommitSync::Full] {
             writer.switch(commit_sync)?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use super::super::bookkeeping::Triggers;
 use super::super::locks;
 use super::open::{OpenMode, open};
 use super::readers::close_without_checkpoint;
@@ -22,6 +23,7 @@ impl Database {
             let (mut connection, _) = open(&self.location, OpenMode::ExistingOnly, &writer.patience, left)?;
             self.rewrite_wal(&connection)?;
             self.checkpointer.watch(&mut connection)?;
+            writer.triggers = Triggers::install(&connection)?;
             writer.connection = Some(connection);
             writer.commit_sync = CommitSync::Full;
         }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use super::super::bookkeeping::Triggers;
 use super::super::{Transaction, locks};
 use super::busy::busy;
 use super::group_commit::Work;
@@ -86,6 +87,8 @@ pub(super) struct Writer {
     /// When the path last led to the file that was opened.
     pub(super) checked_at: Option<Instant>,
     pub(super) turns: Box<Turns>,
+    /// Of the connection.
+    pub(super) triggers: Triggers,
 }
 
 impl Writer {
@@ -244,7 +247,10 @@ impl Database {
     ) -> (Result<()>, bool) {
         let connection = writer.connection();
         let _guard = Rollback(connection);
-        let tx = Transaction::new(connection, self, clock.now());
+        if let Err(error) = writer.triggers.begin(connection) {
+            return (Err(error), false);
+        }
+        let tx = Transaction::writing(connection, self, clock.now(), &writer.triggers);
         self.group_commit.transact(&tx, commit_sync, clock, own, || {
             run(connection, "COMMIT").map_err(|error| match error {
                 Error::Io(text) => {
@@ -252,6 +258,7 @@ impl Database {
                 }
                 other => other,
             })?;
+            writer.triggers.committed(connection)?;
             self.check_files()?;
             self.checkpointer.after_commit(connection, commit_sync);
             Ok(())

@@ -1,4 +1,4 @@
--- Counts and history: what would cost too much to find out when somebody asks.
+-- Counts and history: what would cost too much to find out when a caller asks.
 
 -- How many rows of each queue stand in each status: counting them would mean reading them all.
 CREATE TABLE membox_queue_counts (
@@ -11,57 +11,50 @@ CREATE TABLE membox_queue_counts (
     cancelled  INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
-CREATE TRIGGER ingest_queue_count_insert AFTER INSERT ON ingest_queue
+-- A row of the queue passes from one status to another. NULL stands for a row that did not exist, or is no more.
+CREATE VIEW membox_queue_counted (queue, earlier, later) AS SELECT NULL, NULL, NULL;
+
+CREATE TRIGGER membox_queue_counted INSTEAD OF INSERT ON membox_queue_counted
 BEGIN
-    INSERT INTO membox_queue_counts
-    VALUES (NEW.queue, NEW.status = 'pending', NEW.status = 'processing', NEW.status = 'done', NEW.status = 'failed',
-            NEW.status = 'blocked', NEW.status = 'cancelled')
+    INSERT INTO membox_queue_counts (queue, pending, processing, done, failed, blocked, cancelled)
+    VALUES (NEW.queue, (NEW.later IS 'pending') - (NEW.earlier IS 'pending'),
+            (NEW.later IS 'processing') - (NEW.earlier IS 'processing'), (NEW.later IS 'done') - (NEW.earlier IS 'done'),
+            (NEW.later IS 'failed') - (NEW.earlier IS 'failed'), (NEW.later IS 'blocked') - (NEW.earlier IS 'blocked'),
+            (NEW.later IS 'cancelled') - (NEW.earlier IS 'cancelled'))
     ON CONFLICT (queue) DO UPDATE
        SET pending = pending + excluded.pending, processing = processing + excluded.processing,
            done = done + excluded.done, failed = failed + excluded.failed, blocked = blocked + excluded.blocked,
            cancelled = cancelled + excluded.cancelled;
+END;
+
+CREATE TRIGGER ingest_queue_count_insert AFTER INSERT ON ingest_queue
+BEGIN
+    INSERT INTO membox_queue_counted VALUES (NEW.queue, NULL, NEW.status);
 END;
 
 CREATE TRIGGER ingest_queue_count_update AFTER UPDATE OF status ON ingest_queue
     WHEN OLD.status <> NEW.status AND OLD.queue = NEW.queue
 BEGIN
-    UPDATE membox_queue_counts
-       SET pending = pending + (NEW.status = 'pending') - (OLD.status = 'pending'),
-           processing = processing + (NEW.status = 'processing') - (OLD.status = 'processing'),
-           done = done + (NEW.status = 'done') - (OLD.status = 'done'),
-           failed = failed + (NEW.status = 'failed') - (OLD.status = 'failed'),
-           blocked = blocked + (NEW.status = 'blocked') - (OLD.status = 'blocked'),
-           cancelled = cancelled + (NEW.status = 'cancelled') - (OLD.status = 'cancelled')
-     WHERE queue = NEW.queue;
+    INSERT INTO membox_queue_counted VALUES (NEW.queue, OLD.status, NEW.status);
 END;
 
--- A row that another program moves to another queue.
+-- A row that moves to another queue.
 CREATE TRIGGER ingest_queue_count_move AFTER UPDATE OF queue ON ingest_queue
     WHEN OLD.queue <> NEW.queue
 BEGIN
-    UPDATE membox_queue_counts
-       SET pending = pending - (OLD.status = 'pending'), processing = processing - (OLD.status = 'processing'),
-           done = done - (OLD.status = 'done'), failed = failed - (OLD.status = 'failed'),
-           blocked = blocked - (OLD.status = 'blocked'), cancelled = cancelled - (OLD.status = 'cancelled')
-     WHERE queue = OLD.queue;
-    INSERT INTO membox_queue_counts
-    VALUES (NEW.queue, NEW.status = 'pending', NEW.status = 'processing', NEW.status = 'done', NEW.status = 'failed',
-            NEW.status = 'blocked', NEW.status = 'cancelled')
-    ON CONFLICT (queue) DO UPDATE
-       SET pending = pending + excluded.pending, processing = processing + excluded.processing,
-           done = done + excluded.done, failed = failed + excluded.failed, blocked = blocked + excluded.blocked,
-           cancelled = cancelled + excluded.cancelled;
+    INSERT INTO membox_queue_counted VALUES (OLD.queue, OLD.status, NULL);
+    INSERT INTO membox_queue_counted VALUES (NEW.queue, NULL, NEW.status);
 END;
 
--- How attempts ended that did not end well; the last one that did is on the row itself.
+-- How attempts ended that did not end well, and stages that were left; the last one that did is on the row itself.
 CREATE TABLE membox_queue_history (
-    item       INTEGER NOT NULL,
-    attempt    INTEGER NOT NULL,
-    ending     TEXT NOT NULL,
-    worker     TEXT,
-    started_at TEXT,
-    ended_at   TEXT NOT NULL,
-    error      TEXT,
+    item         INTEGER NOT NULL,
+    attempt      INTEGER NOT NULL,
+    ending       TEXT NOT NULL,
+    worker       TEXT,
+    started_at   TEXT,
+    ended_at     TEXT NOT NULL,
+    error        TEXT,
     queue        TEXT,
     stage        INTEGER NOT NULL DEFAULT 0,
     content      TEXT,

@@ -75,11 +75,7 @@ CREATE VIEW membox_queue_gone (id, queue, status, group_key, attempt) AS SELECT 
 
 CREATE TRIGGER membox_queue_gone INSTEAD OF INSERT ON membox_queue_gone
 BEGIN
-    UPDATE membox_queue_counts
-       SET pending = pending - (NEW.status = 'pending'), processing = processing - (NEW.status = 'processing'),
-           done = done - (NEW.status = 'done'), failed = failed - (NEW.status = 'failed'),
-           blocked = blocked - (NEW.status = 'blocked'), cancelled = cancelled - (NEW.status = 'cancelled')
-     WHERE queue = NEW.queue;
+    INSERT INTO membox_queue_counted VALUES (NEW.queue, NEW.status, NULL);
     INSERT INTO membox_queue_group_moved
     SELECT NEW.queue, NEW.group_key, -(NEW.status = 'pending'), -(NEW.status = 'processing')
      WHERE NEW.group_key IS NOT NULL;

@@ -1,5 +1,5 @@
 -- Finds all items in progress. ?1 queue
 SELECT id, attempt, claim_token, retries, max_retries, worker, started_at, cancelled, batch, holder,
-       lease_ms
+       lease_ms, group_key IS NOT NULL
   FROM ingest_queue INDEXED BY ingest_queue_leases
  WHERE queue = ?1 AND status = 'processing'
