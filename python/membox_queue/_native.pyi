@@ -799,6 +799,8 @@ class Queue(Generic[_T]):
         """Mark claimed items done in one transaction; returns how many took effect."""
     def _release_many(self, items: Iterable[Item[Any]], /) -> int:
         """Release claimed items uncounted in one transaction; returns how many took effect."""
+    def _fail_batch(self, items: list[Item[Any]], exception: BaseException, /) -> int:
+        """Fail the first item and release those behind it, in one transaction; returns how many took effect."""
     def mark_failed(
         self, item: Item[Any], error: str | BaseException, retry_in: _Seconds | None = None, give_up: bool = False
     ) -> bool:

@@ -110,9 +110,7 @@ class Slot:
                 if index == 0:
                     return error, items
                 loop.notify_on_error(error, item, "handler")
-                if later := items[index + 1 :]:
-                    yield from self.call_store("finish", later[0], queue._release_many, later)
-                yield from self.call_store("finish", item, queue.mark_failed, item, error)
+                yield from self.call_store("finish", item, queue._fail_batch, items[index:], error)
                 return None, items[:index]
         return None, items
 

@@ -16,6 +16,7 @@ use crate::python::waits;
 use crate::python::watcher::ClaimPlan;
 use crate::queue::{Claim, ClaimedItem};
 use crate::rules::ending::Meaning;
+use crate::rules::outcome::Ending;
 
 #[pymethods]
 impl Queue {
@@ -119,51 +120,43 @@ impl Queue {
     }
 
     /// Returns the items whose content fits the queue's type, and fails the others. If the items must keep their order,
-    /// those after a failed one are released.
+    /// those behind a failed one are released. An error that stops the program releases all.
     fn sort_out(
         &self,
         py: Python<'_>,
         shape: &Bound<'_, PyAny>,
-        items: Vec<Item>,
+        mut items: Vec<Item>,
         in_order: bool,
     ) -> PyResult<Vec<Item>> {
-        let mut fitting = Vec::with_capacity(items.len());
-        let mut left = items.into_iter();
-        while let Some(item) = left.next() {
-            let Err(error) = item.fit(py, shape) else {
-                fitting.push(item);
+        let mut index = 0;
+        while index < items.len() {
+            let Err(error) = items[index].fit(py, shape) else {
+                index += 1;
                 continue;
             };
             let meaning = ending::in_handler(error.value(py), false)?;
+            let Some(ending) = ending::of_raised(error.value(py), meaning)? else { return Err(error) };
             let is_misfit = meaning == Meaning::Failed;
-            let back = if !is_misfit {
-                self.give_back(py, fitting.drain(..).chain(left.by_ref()))
-            } else if in_order {
-                self.give_back(py, left.by_ref())
-            } else {
-                Ok(())
-            };
-            let ended = match ending::of_raised(error.value(py), meaning)? {
-                Some(ending) => py.native(|| self.core.finish(item.held()?, ending).map(drop).map_err(PyErr::from)),
-                None => Ok(()),
-            };
-            if let Err(failure) = back.and(ended) {
-                self.give_back(py, fitting.into_iter().chain(left)).ok();
+            let first = if is_misfit { index } else { 0 };
+            let end = if is_misfit && !in_order { index + 1 } else { items.len() };
+            let batch = items.drain(first..end).collect::<Vec<_>>();
+            if let Err(failure) = self.finish_batch(py, &batch, index - first, ending) {
+                self.finish_batch(py, &items, 0, Ending::released_now()).ok();
                 return Err(failure);
             }
             if !is_misfit {
                 return Err(error);
             }
         }
-        Ok(fitting)
+        Ok(items)
     }
 
-    fn give_back(&self, py: Python<'_>, items: impl Iterator<Item = Item>) -> PyResult<()> {
-        let items = items.collect::<Vec<_>>();
-        let held = items.iter().map(|item| Ok(&**item.held()?)).collect::<PyResult<Vec<&ClaimedItem>>>()?;
-        if !held.is_empty() {
-            py.native(|| self.core.release_many(&held))?;
+    fn finish_batch(&self, py: Python<'_>, items: &[Item], index: usize, ending: Ending) -> PyResult<()> {
+        if items.is_empty() {
+            return Ok(());
         }
+        let held = items.iter().map(|item| Ok(&**item.held()?)).collect::<PyResult<Vec<&ClaimedItem>>>()?;
+        py.native(|| self.core.finish_batch(&held, index, ending))?;
         Ok(())
     }
 }
