@@ -181,8 +181,7 @@ impl Queue {
             }
             Want::Item(_) if !work_forecast.is_some_and(|work_forecast| work_forecast.ready) => Ok(false),
             Want::Item(Pick::Queue | Pick::GroupOrOne) => Ok(true),
-            Want::Item(Pick::Group(group)) => self.read(|view| view.is_ready(self.name(), Some(group), false)),
-            Want::Item(Pick::WholeGroup(group)) => self.read(|view| view.is_ready(self.name(), group.as_deref(), true)),
+            Want::Item(pick) => self.read(|view| view.is_ready(self.name(), pick)),
         }
     }
 }

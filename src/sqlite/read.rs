@@ -5,7 +5,7 @@ use rusqlite::{ToSql, params};
 use super::rows::{integer, read_counts, read_item, read_schedule, text};
 use super::{Transaction, statement};
 use crate::error::Result;
-use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, Schedule, Status};
+use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Pick, Receipt, Schedule, Status};
 use crate::store::{Forecast, Held, Page, Scout, StoredSettings, View, Waiting};
 
 /// How many processes are checked at once.
@@ -136,12 +136,12 @@ impl View for Transaction<'_> {
         Ok(Forecast { scout, next_event, has_anyone_died })
     }
 
-    fn is_ready(&self, queue: &str, group: Option<&str>, whole: bool) -> Result<bool> {
-        match (group, whole) {
-            (None, false) => self.finds(statement!("next"), params![queue]),
-            (None, true) => self.finds(statement!("next_group"), params![queue]),
-            (Some(group), false) => self.finds(statement!("next_in_group"), params![queue, group]),
-            (Some(group), true) => self.finds(statement!("next_free_in_group"), params![queue, group]),
+    fn is_ready(&self, queue: &str, pick: &Pick) -> Result<bool> {
+        match pick {
+            Pick::Queue => self.finds(statement!("next"), params![queue]),
+            Pick::Group(group) => self.finds(statement!("next_in_group"), params![queue, group]),
+            Pick::WholeGroup(group) => self.finds(statement!("next_free_in_group"), params![queue, group]),
+            Pick::GroupOrOne => self.finds(statement!("next_batch"), params![queue]),
         }
     }
 

@@ -168,7 +168,7 @@ fn how(limit: usize, pick: Pick, lease: Arg, worker: Arg) -> PyResult<Claim> {
 
 /// The named group; else the first free one, or a single item without a group, as in the loops.
 fn whole_group(group: Option<String>) -> Pick {
-    group.map_or(Pick::GroupOrOne, |group| Pick::WholeGroup(Some(group)))
+    group.map_or(Pick::GroupOrOne, Pick::WholeGroup)
 }
 
 /// The largest number of items to claim from a group.
