@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 from typing_extensions import TypeVar, disjoint_base
 
 from membox_queue.options import QueueSettings
+from membox_queue.options import Status as _Status
 
 __all__ = [
     "BY_CONTENT",
@@ -64,7 +65,6 @@ _R = TypeVar("_R")
 _T = TypeVar("_T", default=Any)
 _T_co = TypeVar("_T_co", default=Any, covariant=True)
 _Seconds: TypeAlias = float | timedelta
-_Status: TypeAlias = Literal["pending", "processing", "done", "failed", "blocked", "cancelled"]
 
 class _LeaseHolder(TypedDict):
     pid: int
@@ -537,9 +537,11 @@ class Item(Generic[_T_co]):
     def _fit(self, shape: Any, /) -> None:
         """Let the content be what `shape.decode` makes of it; raises what that raises."""
     @property
-    def _known_lost(self) -> bool: ...
+    def _known_lost(self) -> bool:
+        """Whether this process knows that the claim is gone, without asking the file."""
     @property
-    def _settled(self) -> bool: ...
+    def _settled(self) -> bool:
+        """Whether an end of the claim was recorded, or found to be too late."""
     def check(self) -> None:
         """Raise `StaleClaimError` if the claim is gone or the item was cancelled; it says what became of it."""
     def __enter__(self) -> Self: ...
@@ -609,7 +611,8 @@ class Queue(Generic[_T]):
     def _take_shape(self, shape: Any, /) -> None:
         """Give the queue a type, once: `shape.encode` and `shape.decode` convert its content."""
     @property
-    def _shape(self) -> Any: ...
+    def _shape(self) -> Any:
+        """What `_take_shape` was given; None if the queue has no type."""
     @property
     def path(self) -> Path | None:
         """The file's absolute path; None in memory."""
@@ -758,7 +761,8 @@ class Queue(Generic[_T]):
     def _database(self) -> int:
         """Tells open files apart, as long as a watcher over this one is kept."""
     @staticmethod
-    def _seconds(what: str, value: _Seconds, /) -> float: ...
+    def _seconds(what: str, value: _Seconds, /) -> float:
+        """Read a duration as seconds. Raises `TypeError` or `ValueError` that names `what`."""
     def _find(self, id: int | None, key: str | None, /) -> int:
         """The id of the item to wait for. Raises `ValueError` when no item has the key."""
     def claim_many(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from membox_queue.loops.progress import Progress
 
     Seconds = float | timedelta
+    Status = Literal["pending", "processing", "done", "failed", "blocked", "cancelled"]
 
 
 class AnyDuplicateOptions(TypedDict, total=False):

@@ -249,4 +249,8 @@ def test_a_type_that_exits_the_program_is_counted_against_its_item_alone(open_qu
         with pytest.raises(SystemExit):
             queue.claim_group()
     with open_queue() as queue:
-        assert [(item.status, item.retries) for item in queue.items()] == [("pending", 0), ("pending", 1), ("pending", 0)]
+        assert [(item.status, item.retries) for item in queue.items()] == [
+            ("pending", 0),
+            ("pending", 1),
+            ("pending", 0),
+        ]

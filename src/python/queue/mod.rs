@@ -58,6 +58,7 @@ impl Queue {
         self.shape.set(py, shape).map_err(|_| PyValueError::new_err("the queue has a type already"))
     }
 
+    #[doc = words!(Queue._shape)]
     #[getter]
     fn _shape(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.shape.get(py).map(|shape| shape.clone_ref(py))
