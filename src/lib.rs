@@ -10,7 +10,7 @@
 //! | [`store`] | the boundary: what an engine must do; `store/address.rs` has the list of engines | `model`, `rules` |
 //! | [`sqlite`] | the SQLite engine: statements by verb, `file/`, `locks/` | implements `store` |
 //! | [`rules`] | pure functions of facts, the time and dice | `model` |
-//! | [`model`] | the nouns, plain data | nothing |
+//! | [`model`] | the nouns, plain data | `rules`, for the timing of a schedule |
 //! | [`process`], [`clock`], [`random`], [`sync`], [`error`], [`faults`] | what all of them use | each other |
 
 mod clock;
