@@ -38,7 +38,7 @@ pub use model::{
 };
 pub use queue::{
     Awaited, AwaitedEnd, Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentOutcome, EnlistmentStep,
-    Filter, Lock, Next, Options, Plan, Queue, Stats, Step, Target, Targets, Turn, Waiting, Want, Watcher, Worker,
+    Filter, Lock, Next, Options, Plan, Queue, Stats, Step, Target, Targets, Turn, WaitGoal, Waiting, Watcher, Worker,
     WorkerLoop,
 };
 pub use rules::outcome::{Ending, Settled};

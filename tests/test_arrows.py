@@ -62,7 +62,7 @@ INTERNAL: dict[str, set[str]] = {
         *("_begin_loop", "_is_worker_younger_than", "_refresh_process_lease", "_release_process_lease"),
         *("_share_leases_with_membox", "_take_over_worker_lease"),
     },
-    "opening": {"_take_shape"},
+    "opening": {"_set_shape"},
     "testing": {"_next_due"},
     "workers": {"_announce_worker", "_confirm_worker", "_withdraw_worker"},
 }

@@ -58,3 +58,22 @@ def test_native_code_imports_nothing_of_the_package_but_its_errors():
 
 def test_the_gil_is_released_in_one_place():
     assert lines_with(r"\.detach\(|allow_threads", "python").keys() == {"python/interpreter_exit.rs"}
+
+
+SHARED_NAMES = {
+    "State",  # what a lock guards, private to its file
+    "Step",  # of a slot; of a verb on the caller's connection, exported as EnlistmentStep
+    "Outcome",  # of an advance; of a verb on the caller's connection, exported as EnlistmentOutcome
+}
+
+
+def test_no_two_types_of_the_core_have_one_name():
+    """The binding has the names of what it shows, and another system has those of Linux."""
+    places = {}
+    for module, name, text in core_files():
+        if module != "python" and "elsewhere" not in name.stem:
+            for found in re.findall(
+                r"^(?:pub(?:\(\w+\))? )?(?:struct|enum|trait|type) (\w+)", text, flags=re.MULTILINE
+            ):
+                places.setdefault(found, set()).add(name.as_posix())
+    assert {found: files for found, files in places.items() if len(files) > 1 and found not in SHARED_NAMES} == {}

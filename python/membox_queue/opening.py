@@ -42,7 +42,7 @@ def open_queue(kind: type[Q], path: str | os.PathLike[str], name: str, *, type: 
     shape = shape_of(type)
     queue = _native.Queue.__new__(kind, path, name, **options)
     if shape is not None:
-        queue._take_shape(shape)
+        queue._set_shape(shape)
     return queue
 
 

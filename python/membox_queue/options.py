@@ -40,7 +40,7 @@ class DeliveryOptions(AnyDuplicateOptions, total=False):
 
 
 class SkipOptions(AnyDuplicateOptions, total=False):
-    """The options of `Queue.enqueue` beside `on_duplicate="skip"`."""
+    """The options of `Queue.enqueue` together with `on_duplicate="skip"`."""
 
     project: str | None
     source_path: str | os.PathLike[str] | None

@@ -50,7 +50,7 @@ class Queue(_native.Queue[T]):
 
     One object can be used by all threads. Every verb that needs the file waits for other writers by itself.
 
-    `for item in queue:` claims for ever, and waits while there is nothing to do. Each item is renewed until `with
+    `for item in queue:` claims forever, and waits while there is nothing to do. Each item is renewed until `with
     item:` or another verb ends its claim. An item whose claim nothing ended is released when the next one is asked for,
     or when the loop is left. Each thread needs a loop of its own.
     """
@@ -355,10 +355,10 @@ class Queue(_native.Queue[T]):
         return f"{count} {called} pending — results may be incomplete"
 
     def __iter__(self) -> Generator[_native.Item[T], Any, None]:
-        """Claim for ever. Each item is renewed until `with item:` ends it, and released if nothing did."""
+        """Claim forever. Each item is renewed until `with item:` ends it, and released if nothing did."""
         return claimed_items(self)
 
-    # Otherwise `in` would claim and release for ever.
+    # Otherwise `in` would claim and release forever.
     __contains__ = None
 
     def __enter__(self) -> Self:

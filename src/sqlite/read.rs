@@ -6,7 +6,7 @@ use super::rows::{integer, read_counts, read_item, read_schedule, text};
 use super::{Transaction, statement};
 use crate::error::Result;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Pick, Receipt, Schedule, Status};
-use crate::store::{Forecast, Held, Page, Scout, StoredSettings, View, Waiting};
+use crate::store::{Forecast, Held, Page, Scout, StoredSettings, View, WaitingItems};
 
 /// How many processes are checked at once.
 const HOLDERS_AT_A_TIME: i64 = 256;
@@ -94,10 +94,10 @@ impl View for Transaction<'_> {
         Ok(self.one(statement!("groups"), params![queue])?.unwrap_or(0))
     }
 
-    fn waiting(&self, queue: &str) -> Result<Waiting> {
+    fn waiting(&self, queue: &str) -> Result<WaitingItems> {
         let mut statement = self.connection.prepare_cached(statement!("waiting"))?;
         Ok(statement.query_row(params![queue, self.now.ms()], |row| {
-            Ok(Waiting { oldest: text(row, 0)?, first_due: integer(row, 1)?, delayed: row.get(2)? })
+            Ok(WaitingItems { oldest: text(row, 0)?, first_due: integer(row, 1)?, delayed: row.get(2)? })
         })?)
     }
 

@@ -24,7 +24,7 @@ pub struct Forecast {
 }
 
 /// The items that wait for a worker.
-pub struct Waiting {
+pub struct WaitingItems {
     /// When the first claimable item was enqueued.
     pub oldest: Option<String>,
     /// When the first delayed item is due.
@@ -78,7 +78,7 @@ pub trait View {
     /// How many groups have unfinished items.
     fn groups(&self, queue: &str) -> Result<i64>;
 
-    fn waiting(&self, queue: &str) -> Result<Waiting>;
+    fn waiting(&self, queue: &str) -> Result<WaitingItems>;
 
     /// `None` if the receipt is stale, else whether its item was cancelled.
     fn holds(&self, queue: &str, receipt: Receipt) -> Result<Option<bool>>;

@@ -185,7 +185,7 @@ class Slot:
     def count_exit(self, items: list[_native.Item], exiting: BaseException) -> Requests[None]:
         """Count a handler's SystemExit against its item, as a lost claim is counted.
 
-        Otherwise an item whose handler always exits would be retried for ever, and end every worker.
+        Otherwise an item whose handler always exits would be retried forever, and end every worker.
         """
         loop = self.loop
         loop.is_exiting = True

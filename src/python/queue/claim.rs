@@ -25,7 +25,7 @@ impl Queue {
            text_signature = "($self, *, wait=0.0, lease=None, group=None, worker=None)")]
     fn claim(&self, py: Python<'_>, wait: Arg, lease: Arg, group: Arg, worker: Arg) -> PyResult<Option<Item>> {
         let from = group_name(group)?.map_or(Pick::Queue, Pick::Group);
-        Ok(self.take(py, how(1, from, lease, worker)?, wait)?.pop())
+        Ok(self.claim_or_wait(py, how(1, from, lease, worker)?, wait)?.pop())
     }
 
     #[doc = words!(Queue.claim_many)]
@@ -41,7 +41,7 @@ impl Queue {
         worker: Arg,
     ) -> PyResult<Vec<Item>> {
         let from = group_name(group)?.map_or(Pick::Queue, Pick::Group);
-        self.take(py, how(positive("limit", limit)? as usize, from, lease, worker)?, wait)
+        self.claim_or_wait(py, how(positive("limit", limit)? as usize, from, lease, worker)?, wait)
     }
 
     #[doc = words!(Queue.claim_group)]
@@ -56,7 +56,7 @@ impl Queue {
         lease: Arg,
         worker: Arg,
     ) -> PyResult<Vec<Item>> {
-        self.take(py, how(most(limit)?, whole_group(group_name(group)?), lease, worker)?, wait)
+        self.claim_or_wait(py, how(most(limit)?, whole_group(group_name(group)?), lease, worker)?, wait)
     }
 
     #[doc = words!(Queue._plan_claim)]
@@ -85,7 +85,7 @@ impl Queue {
     fn _claim(&self, py: Python<'_>, plan: &ClaimPlan, left: f64) -> PyResult<Vec<Item>> {
         interpreter_exit::check(py)?;
         let left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
-        self.take_fitting(py, &plan.how, || match plan.wait {
+        self.claim_fitting(py, &plan.how, || match plan.wait {
             Duration::ZERO => Ok(py.native(|| self.core.claim(&plan.how))?),
             _ => Ok(py.native(|| self.core.claim_if_worth_it(&plan.how, left))?),
         })
@@ -93,14 +93,14 @@ impl Queue {
 }
 
 impl Queue {
-    fn take(&self, py: Python<'_>, how: Claim, wait: Arg) -> PyResult<Vec<Item>> {
+    fn claim_or_wait(&self, py: Python<'_>, how: Claim, wait: Arg) -> PyResult<Vec<Item>> {
         let wait = wait.map(|wait| patience("wait", wait)).transpose()?.unwrap_or_default();
         let started = Instant::now();
-        self.take_fitting(py, &how, || waits::for_items(py, &self.core, &how, wait.saturating_sub(started.elapsed())))
+        self.claim_fitting(py, &how, || waits::for_items(py, &self.core, &how, wait.saturating_sub(started.elapsed())))
     }
 
     /// Claims until an item fits the queue's type, or there is no item.
-    fn take_fitting(
+    fn claim_fitting(
         &self,
         py: Python<'_>,
         how: &Claim,
@@ -112,7 +112,7 @@ impl Queue {
             let items = held.into_iter().map(|held| Item::claimed(Arc::new(held), self.core.clone())).collect();
             let Some(shape) = self.shape.get(py) else { return Ok(items) };
             let in_order = matches!(how.pick, Pick::WholeGroup(_) | Pick::GroupOrOne);
-            let fitting = self.sort_out(py, shape.bind(py), items, in_order)?;
+            let fitting = self.fail_misfits(py, shape.bind(py), items, in_order)?;
             if is_empty || !fitting.is_empty() {
                 return Ok(fitting);
             }
@@ -121,7 +121,7 @@ impl Queue {
 
     /// Returns the items whose content fits the queue's type, and fails the others. If the items must keep their order,
     /// those behind a failed one are released. An error that stops the program releases all.
-    fn sort_out(
+    fn fail_misfits(
         &self,
         py: Python<'_>,
         shape: &Bound<'_, PyAny>,

@@ -100,7 +100,7 @@ impl Queue {
     }
 }
 
-/// Whether a value is no JSON, rather than too large.
+/// Whether a value is not JSON, rather than too large.
 fn is_refused(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py)
 }
