@@ -4,6 +4,7 @@ use rusqlite::params;
 
 use super::{Transaction, padding, statement};
 use crate::error::{Error, Result};
+use crate::model::Status;
 use crate::rules::outcome::{ATTEMPTS_KEPT, Decision, HistoryEntry, Settled, Verdict};
 use crate::store::{ClaimTx, Claimed, End, EnqueueTx, Fence, FinishTx, RetentionTx, Tx, WhenDone};
 
@@ -81,23 +82,25 @@ impl Transaction<'_> {
     fn finish(&self, queue: &str, fence: &Fence, verdict: &Verdict, worker: Option<&str>) -> Result<bool> {
         let finished = self.now_text();
         let (status, retries, error, result, run_at, finished, gave_up) = match verdict {
-            Verdict::Done { result } => ("done", None, None, result.as_deref(), None, Some(finished), false),
+            Verdict::Done { result } => (Status::Done, None, None, result.as_deref(), None, Some(finished), false),
             Verdict::Pending { delay_ms, retries, error } => {
                 let run_at = delay_ms.map(|delay| self.now.plus(delay));
-                ("pending", Some(*retries), error.as_deref(), None, run_at, None, false)
+                (Status::Pending, Some(*retries), error.as_deref(), None, run_at, None, false)
             }
             Verdict::Failed { retries, error, gave_up } => {
-                ("failed", Some(*retries), Some(error.as_str()), None, None, Some(finished), *gave_up)
+                (Status::Failed, Some(*retries), Some(error.as_str()), None, None, Some(finished), *gave_up)
             }
         };
-        let padding_bytes =
-            if status == "pending" { padding::pending(run_at) } else { padding::finished(status, worker) };
+        let padding_bytes = match status {
+            Status::Pending => padding::pending(run_at),
+            ended => padding::finished(ended.as_str(), worker),
+        };
         let changed = self.connection.prepare_cached(statement!("finish"))?.execute(params![
             fence.id,
             queue,
             fence.attempt,
             fence.token,
-            status,
+            status.as_str(),
             retries,
             error,
             result,
