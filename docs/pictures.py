@@ -114,7 +114,7 @@ def process_and_status() -> None:
 
 
 def top() -> None:
-    """The live view while a worker is at it."""
+    """The live view while a worker runs."""
     with terminal(rows=20) as at:
         at.type("membox-queue ingest budget.md [d-t]*.md --spawn pipeline:digest", "Enter")
         at.until("accepted")

@@ -54,7 +54,7 @@ async def write(item: AsyncItem) -> dict:
     draft = []
     try:
         async for word in model(item.content["question"]):
-            await item.check()  # ends the handler once somebody has cancelled the item
+            await item.check()  # ends the handler once the item was cancelled
             draft.append(word)
             await item.set_progress(min(len(draft) / 3, 1.0), " ".join(draft[-3:]))
     except BusyError as busy:

@@ -40,7 +40,7 @@ pub enum Error {
     Closed,
 
     /// A forked child used something that only its parent can use.
-    #[error("{0} belongs to the parent process and does not cross a fork; {1}")]
+    #[error("{0} belongs to the parent process and cannot be used in a forked child; {1}")]
     Forked(&'static str, &'static str),
 
     #[error(

@@ -21,7 +21,7 @@ pub enum Fault {
 
 /// Which verb fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
+pub enum FaultPoint {
     Enqueue,
     Claim,
     /// Any verb that ends a claim.
@@ -32,7 +32,7 @@ struct Armed {
     number: u64,
     fault: Fault,
     /// `None`: any verb.
-    verb: Option<Verb>,
+    verb: Option<FaultPoint>,
     /// How many more times the fault occurs; `None`: until it is disarmed.
     left: Option<u64>,
 }
@@ -47,7 +47,7 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 static FAULTS: Mutex<Faults> = Mutex::new(Faults { armed: Vec::new(), last: 0 });
 
 /// Arms a fault in this process; returns the number that disarms it.
-pub fn arm(fault: Fault, verb: Option<Verb>, times: Option<u64>) -> u64 {
+pub fn arm(fault: Fault, verb: Option<FaultPoint>, times: Option<u64>) -> u64 {
     with(|faults| faults.arm(fault, verb, times))
 }
 
@@ -58,7 +58,7 @@ pub fn disarm(number: u64) -> bool {
 
 /// Called before a transaction begins.
 #[inline]
-pub(crate) fn before(verbs: &[Verb]) -> Result<()> {
+pub(crate) fn before(verbs: &[FaultPoint]) -> Result<()> {
     if COUNT.load(Ordering::Relaxed) == 0 { Ok(()) } else { with(|faults| faults.before(verbs)) }
 }
 
@@ -72,11 +72,11 @@ pub(crate) fn after(events: &[Event]) -> Result<()> {
     with(|faults| faults.after(&verbs))
 }
 
-fn verb_of(event: &Event) -> Option<Verb> {
+fn verb_of(event: &Event) -> Option<FaultPoint> {
     match event {
-        Event::Enqueued => Some(Verb::Enqueue),
-        Event::Claimed => Some(Verb::Claim),
-        Event::Ended { .. } | Event::Returned => Some(Verb::Finish),
+        Event::Enqueued => Some(FaultPoint::Enqueue),
+        Event::Claimed => Some(FaultPoint::Claim),
+        Event::Ended { .. } | Event::Returned => Some(FaultPoint::Finish),
         Event::Claimable | Event::Removed { .. } | Event::Changed => None,
     }
 }
@@ -89,7 +89,7 @@ fn with<T>(change: impl FnOnce(&mut Faults) -> T) -> T {
 }
 
 impl Faults {
-    fn arm(&mut self, fault: Fault, verb: Option<Verb>, left: Option<u64>) -> u64 {
+    fn arm(&mut self, fault: Fault, verb: Option<FaultPoint>, left: Option<u64>) -> u64 {
         self.last += 1;
         self.armed.push(Armed { number: self.last, fault, verb, left });
         self.last
@@ -101,16 +101,16 @@ impl Faults {
         self.armed.len() < before
     }
 
-    fn before(&mut self, verbs: &[Verb]) -> Result<()> {
+    fn before(&mut self, verbs: &[FaultPoint]) -> Result<()> {
         self.go_off(verbs, |fault| fault != Fault::CrashAfter)
     }
 
-    fn after(&mut self, verbs: &[Verb]) -> Result<()> {
+    fn after(&mut self, verbs: &[FaultPoint]) -> Result<()> {
         self.go_off(verbs, |fault| fault == Fault::CrashAfter)
     }
 
     /// Triggers the first fault that is armed for these verbs.
-    fn go_off(&mut self, verbs: &[Verb], is_meant: impl Fn(Fault) -> bool) -> Result<()> {
+    fn go_off(&mut self, verbs: &[FaultPoint], is_meant: impl Fn(Fault) -> bool) -> Result<()> {
         let is_here = |armed: &Armed| match armed.verb {
             Some(verb) => verbs.contains(&verb),
             None => !verbs.is_empty(),
@@ -143,13 +143,13 @@ mod tests {
     #[test]
     fn a_fault_goes_off_where_and_as_often_as_it_was_armed() {
         let mut faults = Faults::default();
-        let twice = faults.arm(Fault::Busy, Some(Verb::Claim), Some(2));
-        assert!(faults.before(&[Verb::Enqueue]).is_ok());
-        assert!(faults.after(&[Verb::Claim]).is_ok());
+        let twice = faults.arm(Fault::Busy, Some(FaultPoint::Claim), Some(2));
+        assert!(faults.before(&[FaultPoint::Enqueue]).is_ok());
+        assert!(faults.after(&[FaultPoint::Claim]).is_ok());
         for _ in 0..2 {
-            assert!(matches!(faults.before(&[Verb::Finish, Verb::Claim]), Err(Error::Busy(_))));
+            assert!(matches!(faults.before(&[FaultPoint::Finish, FaultPoint::Claim]), Err(Error::Busy(_))));
         }
-        assert!(faults.before(&[Verb::Claim]).is_ok());
+        assert!(faults.before(&[FaultPoint::Claim]).is_ok());
         assert!(!faults.disarm(twice));
     }
 
@@ -157,12 +157,12 @@ mod tests {
     fn a_fault_without_a_limit_goes_off_at_every_verb_until_it_is_disarmed() {
         let mut faults = Faults::default();
         let always = faults.arm(Fault::CrashAfter, None, None);
-        for verb in [Verb::Enqueue, Verb::Claim, Verb::Finish] {
+        for verb in [FaultPoint::Enqueue, FaultPoint::Claim, FaultPoint::Finish] {
             assert!(faults.before(&[verb]).is_ok());
             assert!(matches!(faults.after(&[verb]), Err(Error::Crash(_))));
         }
         assert!(faults.after(&[]).is_ok());
         assert!(faults.disarm(always));
-        assert!(faults.after(&[Verb::Enqueue]).is_ok());
+        assert!(faults.after(&[FaultPoint::Enqueue]).is_ok());
     }
 }

@@ -10,7 +10,7 @@
 //! | [`store`] | the boundary: what an engine must do; `store/address.rs` has the list of engines | `model`, `rules` |
 //! | [`sqlite`] | the SQLite engine: statements by verb, `file/`, `locks/` | implements `store` |
 //! | [`rules`] | pure functions of facts, the time and dice | `model` |
-//! | [`model`] | the nouns, plain data | nothing |
+//! | [`model`] | the nouns, plain data | `rules`, for the timing of a schedule |
 //! | [`process`], [`clock`], [`random`], [`sync`], [`error`], [`faults`] | what all of them use | each other |
 
 mod clock;
@@ -38,7 +38,7 @@ pub use model::{
 };
 pub use queue::{
     Awaited, AwaitedEnd, Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentOutcome, EnlistmentStep,
-    Filter, Lock, Next, Options, Plan, Queue, Stats, Step, Target, Targets, Turn, Waiting, Want, Watcher, Worker,
+    Filter, Lock, Next, Options, Plan, Queue, Stats, Step, Target, Targets, Turn, WaitGoal, Waiting, Watcher, Worker,
     WorkerLoop,
 };
 pub use rules::outcome::{Ending, Settled};

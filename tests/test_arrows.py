@@ -25,7 +25,7 @@ ARROWS: dict[str, set[str]] = {
     "wire": {"_native", "errors", "terminal_text"},
     "opening": {"_native", "content", "errors"},
     # Loops know no queue class, workers no front end.
-    "loops": {"_native", "content", "errors", "options", "signatures", "terminal_text"},
+    "loops": {"_native", "content", "errors", "opening", "options", "signatures", "terminal_text"},
     "workers": {"_native", "content", "errors", "loops", "opening", "options", "signatures", "wire"},
     "queue": {"_native", "connections", "content", "document", "loops", "opening", "options", "signatures", "workers"},
     "aio": {"_native", "content", "errors", "loops", "opening", "options", "queue", "signatures"},
@@ -36,7 +36,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "demo": {"membox_queue"},
     "membox": {"errors", "loops", "queue", "workers"},
-    "testing": {"membox_queue", "_native", "errors"},
+    "testing": {"membox_queue", "_native", "aio", "errors"},
     "__main__": {"cli"},
     # Public names are found in a table, by text.
     "membox_queue": set(),
@@ -51,6 +51,23 @@ TYPES: dict[str, set[str]] = {
     "wire": {"queue"},
 }
 """What a part names beyond that in annotations only."""
+
+INTERNAL: dict[str, set[str]] = {
+    "aio": {
+        *("_await_end", "_database", "_ended", "_find", "_known_lost", "_leave", "_plan_claim"),
+        *("_release_many", "_seconds", "_settled", "_watcher"),
+    },
+    "loops": {"_begin_loop", "_fail_batch", "_fit", "_settled"},
+    "membox": {
+        *("_begin_loop", "_is_worker_younger_than", "_refresh_process_lease", "_release_process_lease"),
+        *("_share_leases_with_membox", "_take_over_worker_lease"),
+    },
+    "opening": {"_set_shape"},
+    "testing": {"_next_due"},
+    "workers": {"_announce_worker", "_confirm_worker", "_withdraw_worker"},
+}
+"""What a part uses of the native classes that their users do not see. Everything else with an underscore stays in its
+part; what others need of it is a function."""
 
 
 BASE = {"clock", "error", "process", "random", "sync"}
@@ -151,6 +168,60 @@ def test_the_arrows_make_no_circle():
     assert left == {}
 
 
+def private(name):
+    return name.startswith("_") and not name.endswith("__")
+
+
+def made_in(trees):
+    """The names that a part defines or assigns, as variables or as attributes of an object of its own."""
+    for node in itertools.chain.from_iterable(ast.walk(tree) for tree in trees):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+            yield node.attr
+
+
+def crossings():
+    """Each private name that a part uses and does not make itself: the part, the name, and where."""
+    trees = {}
+    for part, path in parts():
+        trees.setdefault(part, {})[path.relative_to(PACKAGE)] = ast.parse(path.read_text(encoding="utf-8"))
+    for part, files in trees.items():
+        own = set(made_in(files.values()))
+        for path, tree in files.items():
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Attribute) and private(node.attr) and node.attr not in own:
+                    yield part, node.attr, f"{path}:{node.lineno}: {ast.unparse(node)}"
+            for module, _ in imports(tree):
+                name = module.rpartition(".")[2]
+                if private(name) and name != "_native" and part_of(module) != part:
+                    yield part, name, f"{path} imports {module}"
+
+
+def members_of_the_stub():
+    """The members of the native classes, each with its words."""
+    for node in ast.parse((PACKAGE / "_native.pyi").read_text(encoding="utf-8")).body:
+        for member in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(member, ast.FunctionDef):
+                yield member.name, ast.get_docstring(member)
+
+
+def test_what_is_private_is_used_in_its_own_part():
+    found = list(crossings())
+    assert [where for part, name, where in found if name not in INTERNAL.get(part, ())] == []
+    assert {(part, name) for part, names in INTERNAL.items() for name in names} == {
+        (part, name) for part, name, _ in found
+    }, "INTERNAL names what is not used"
+
+
+def test_what_the_parts_share_of_the_native_classes_has_its_words_in_the_stub():
+    words = dict(members_of_the_stub())
+    shared = set().union(*INTERNAL.values())
+    assert {name for name in shared if not words.get(name)} == set()
+
+
 def test_the_json_forms_need_no_library_of_the_command_line():
     files = [path for part, path in parts() if part == "wire"]
     named = {module.partition(".")[0] for path in files for module, _ in imports(ast.parse(path.read_text("utf-8")))}
@@ -201,3 +272,16 @@ def test_only_the_binding_names_pyo3_and_only_the_engine_names_rusqlite():
     for module, name, text in core_files():
         assert module == "python" or "pyo3" not in text, name
         assert module in ("sqlite", "error") or "rusqlite" not in text, name
+
+
+def test_a_long_file_says_why():
+    """In its first lines; above 500 lines in Rust, 400 in Python."""
+    for path in itertools.chain(CORE.rglob("*.rs"), PACKAGE.rglob("*.py"), PACKAGE.rglob("*.pyi")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        if len(lines) > (500 if path.suffix == ".rs" else 400):
+            assert re.search(r"longer than most|Above 400 lines", "\n".join(lines[:15])), path
+
+
+def test_every_statement_is_used():
+    named = {name for _, _, text in core_files() for name in re.findall(r'statement!\(\s*"(\w+)"', text)}
+    assert {path.stem for path in (CORE / "sqlite" / "sql").glob("*.sql")} - named == set()

@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 from typing_extensions import TypeVar, disjoint_base
 
 from membox_queue.options import QueueSettings
+from membox_queue.options import Status as _Status
 
 __all__ = [
     "BY_CONTENT",
@@ -64,7 +65,6 @@ _R = TypeVar("_R")
 _T = TypeVar("_T", default=Any)
 _T_co = TypeVar("_T_co", default=Any, covariant=True)
 _Seconds: TypeAlias = float | timedelta
-_Status: TypeAlias = Literal["pending", "processing", "done", "failed", "blocked", "cancelled"]
 
 class _LeaseHolder(TypedDict):
     pid: int
@@ -121,7 +121,7 @@ def arm_fault(
 ) -> int:
     """Let something go wrong in this process at the next verbs of a kind (None: of any), for tests.
 
-    It goes off so many times (None: until it is disarmed); the number disarms it. `membox_queue.testing` uses this.
+    It goes off that many times (None: until it is disarmed); the number disarms it. `membox_queue.testing` uses this.
     """
 
 def disarm_fault(number: int, /) -> bool:
@@ -300,24 +300,24 @@ class Watcher:
     """Waits for all tasks that wait for something in a file. Each has a ticket and is told when it has its turn."""
 
     def draw(self) -> int:
-        """A ticket nobody else has."""
+        """Return a ticket that no other task has."""
     def await_ending(self, ticket: int, queue: Queue[Any], id: int, /) -> bool:
         """Wait for the end of an item. Return whether a thread that calls `turns` is to be started."""
     def join_line(self, ticket: int, queue: Queue[Any], plan: ClaimPlan, /) -> bool:
         """Enter the line of those who claim the same. Return whether the ticket has its turn at once."""
     def join_line_for_room(self, ticket: int, queue: Queue[Any], count: int, /) -> bool:
-        """Enter the line of those who wait for room for so many items. Return whether it has its turn at once."""
+        """Enter the line of tasks that wait for room for this many items. Return whether it has its turn at once."""
     def await_turn(self, ticket: int, /) -> bool:
         """Wait for a turn in line, in the old place. Return whether a thread that calls `turns` is to be started."""
     def leave(self, ticket: int, /) -> bool:
         """Give a ticket back; its turn goes to the next. Return whether an awaited item was looked at once."""
     def turns(self) -> list[tuple[list[int], Item[Any] | None]] | None:
-        """Wait for turns, half a second at most; None when nobody has waited for a while and the thread may go.
+        """Wait for turns, half a second at most; None when no task has waited for a while and the thread may end.
 
         An item comes with the tickets of those who waited for its end; others are to look for themselves.
         """
     def close_if_idle(self) -> None:
-        """Close what is open for watching, if nobody waits."""
+        """Close what is open for watching, if no task waits."""
 
 @final
 class ByContent:
@@ -489,7 +489,7 @@ class Item(Generic[_T_co]):
         """Its own retry limit; None: the policy's or the queue's."""
     @property
     def enqueued_at(self) -> datetime:
-        """1970 if another program wrote something that is no time."""
+        """1970 if another program wrote something that is not a time."""
     @property
     def started_at(self) -> datetime | None:
         """When it was claimed last; None if it never was."""
@@ -537,9 +537,11 @@ class Item(Generic[_T_co]):
     def _fit(self, shape: Any, /) -> None:
         """Let the content be what `shape.decode` makes of it; raises what that raises."""
     @property
-    def _known_lost(self) -> bool: ...
+    def _known_lost(self) -> bool:
+        """Whether this process knows that the claim is gone, without asking the file."""
     @property
-    def _settled(self) -> bool: ...
+    def _settled(self) -> bool:
+        """Whether an end of the claim was recorded, or found to be too late."""
     def check(self) -> None:
         """Raise `StaleClaimError` if the claim is gone or the item was cancelled; it says what became of it."""
     def __enter__(self) -> Self: ...
@@ -597,7 +599,7 @@ class Queue(Generic[_T]):
         - `rate`, `group_rate`: how many items of the queue, or of each group, may be claimed in a period.
         - `group_limit` (1): how many items of one group may run at once.
         - `keep_for`, `keep_last`: how long, and how many, done items are kept; each limit holds by itself.
-          `keep_failed_for`: how long failed and cancelled ones are kept. By default all are kept for ever. Items are
+          `keep_failed_for`: how long failed and cancelled ones are kept. By default all are kept forever. Items are
           removed in small batches along with claims and finishes, never while their key is reserved. With
           `keep_last=0` that is as soon as they are done.
         - `keep_content` (True): False drops the content of an item when it is done; it reads as None from then on.
@@ -606,10 +608,11 @@ class Queue(Generic[_T]):
         the file, and `MissingDirectoryError`, which is also a `FileNotFoundError`, when the directory is missing.
         """
     def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
-    def _take_shape(self, shape: Any, /) -> None:
+    def _set_shape(self, shape: Any, /) -> None:
         """Give the queue a type, once: `shape.encode` and `shape.decode` convert its content."""
     @property
-    def _shape(self) -> Any: ...
+    def _shape(self) -> Any:
+        """What `_set_shape` was given; None if the queue has no type."""
     @property
     def path(self) -> Path | None:
         """The file's absolute path; None in memory."""
@@ -689,8 +692,8 @@ class Queue(Generic[_T]):
 
         At most one unfinished item has a `key`: if one exists, its id is returned and nothing is written. `key_ttl`
         keeps the key reserved for that long after the enqueue, even if the item is finished by then; `math.inf` means
-        for ever. An item that was cancelled while it runs gives its key to the next one that needs it.
-        `key=BY_CONTENT` makes the key from the content; add `key_ttl=math.inf` to accept each content once, also after
+        forever. An item that was cancelled while it runs gives its key to the next one that needs it.
+        `key=BY_CONTENT` makes the key from the content; add `key_ttl=math.inf` to accept each content once, even after
         its item has ended. `on_duplicate="raise"` raises `DuplicateItemError` instead;
         `"replace"` gives the existing item the new content and options, all of them, if it is still pending, else
         raises; its id, its place in the order of arrival and what it has failed so far stay. `"skip"` adds nothing and
@@ -730,7 +733,7 @@ class Queue(Generic[_T]):
     ) -> Item[_T] | None:
         """Claim the next item: highest priority first, then order of arrival. None if nothing is due.
 
-        With `wait`, blocks up to that long for work, without the GIL; `math.inf` waits for ever. `lease` and
+        With `wait`, blocks up to that long for work, without the GIL; `math.inf` waits forever. `lease` and
         `worker`, the name of the worker, override the queue's for this claim. `group` claims from one group only.
         Expired claims of other workers are reclaimed first. A paused queue returns nothing. An item whose stored
         content does not match its checksum, or cannot be read, ends as failed, and the next one is claimed.
@@ -758,7 +761,8 @@ class Queue(Generic[_T]):
     def _database(self) -> int:
         """Tells open files apart, as long as a watcher over this one is kept."""
     @staticmethod
-    def _seconds(what: str, value: _Seconds, /) -> float: ...
+    def _seconds(what: str, value: _Seconds, /) -> float:
+        """Read a duration as seconds. Raises `TypeError` or `ValueError` that names `what`."""
     def _find(self, id: int | None, key: str | None, /) -> int:
         """The id of the item to wait for. Raises `ValueError` when no item has the key."""
     def claim_many(
@@ -799,6 +803,8 @@ class Queue(Generic[_T]):
         """Mark claimed items done in one transaction; returns how many took effect."""
     def _release_many(self, items: Iterable[Item[Any]], /) -> int:
         """Release claimed items uncounted in one transaction; returns how many took effect."""
+    def _fail_batch(self, items: list[Item[Any]], exception: BaseException, /) -> int:
+        """Fail the first item and release those behind it, in one transaction; returns how many took effect."""
     def mark_failed(
         self, item: Item[Any], error: str | BaseException, retry_in: _Seconds | None = None, give_up: bool = False
     ) -> bool:
@@ -1043,7 +1049,7 @@ class Queue(Generic[_T]):
     def running(self, limit: int = 50) -> list[Item[_T]]:
         """Return the items in progress, the longest-running first."""
     def acquire_worker_lease(self, ttl: _Seconds = 60.0) -> bool:
-        """Take the right to be the one worker of this queue. False while anybody, this object too, holds it live."""
+        """Take the right to be the one worker of this queue. False while it is held, including by this object."""
     def refresh_worker_lease(self) -> bool:
         """Renew this object's lease. False if it has none or it was taken over."""
     def release_worker_lease(self) -> bool:
@@ -1057,28 +1063,28 @@ class Queue(Generic[_T]):
         from that moment on. One that is stopped by SIGSTOP counts, but its worker lease runs out.
         """
     def _announce_worker(self, seconds: float, /) -> str | None:
-        """Say that a worker is on its way; None while one is alive or on its way. `spawn_worker` uses this."""
+        """Announce a worker that is starting; None while one is alive or starting. `spawn_worker` uses this."""
     def _confirm_worker(self, announcement: str, seconds: float, /) -> bool:
-        """Say in the announced worker that it has come: it is on its way while it lives, at most for so many seconds.
+        """Confirm that the announced worker, this process, has started. It counts as starting for `seconds` at most.
 
-        False if it came too late: another was announced since, or nobody waits for one.
+        False if it came too late: another was announced since, or none is expected.
         """
     def _withdraw_worker(self, announcement: str, /) -> bool:
-        """Say that the announced worker is not coming. False if it came, or another was announced since."""
+        """Withdraw an announced worker. False if it has started, or another was announced since."""
     def _share_leases_with_membox(self) -> bool:
         """Store worker leases in membox's `meta`, where its programs look for them. Return whether that is possible."""
     def _take_over_worker_lease(self, ttl: float, /) -> bool:
         """Take the worker lease as membox does, unless another process holds it live.
 
-        Whoever takes one over, also its own, returns everything in process to pending. `membox_queue.membox` uses this
-        and the three below.
+        Taking a lease over, including its own, returns all items in progress to pending. `membox_queue.membox` uses
+        this and the three below.
         """
     def _refresh_process_lease(self, ttl: float, /) -> bool:
-        """Renew the heartbeat, unless the lease is another process's. Says whether it did."""
+        """Renew the heartbeat, unless the lease is another process's. Return whether it was renewed."""
     def _release_process_lease(self) -> bool:
-        """Give the lease back, unless it is another process's. Says whether there was one to give back."""
+        """Release the lease, unless it is another process's. Return whether there was one."""
     def _is_worker_younger_than(self, ttl: float, /) -> bool:
-        """Whether a worker's heartbeat is younger than so many seconds, and its process not known to be dead."""
+        """Return whether a worker's heartbeat is younger than `ttl` seconds, and its process not known to be dead."""
     def _begin_loop(
         self,
         others: list[Queue[Any]],
@@ -1095,7 +1101,7 @@ class Queue(Generic[_T]):
     ) -> WorkerLoop | None:
         """Begin a loop; None when it is to be exclusive and another live worker holds the lease."""
     def close(self) -> None:
-        """End this object's use of the file and give back a worker lease and locks it holds.
+        """End this object's use of the file, and release its worker lease and locks.
 
         What was claimed stays claimed; its receipts work on another object of the same queue. Closing twice is closing
         once.
@@ -1105,8 +1111,8 @@ class Queue(Generic[_T]):
 class Lock:
     """A named lock; entering its `with` block raises `QueueBusyError` while another holder has it.
 
-    A native thread renews it until it is given back, at the latest when the queue is closed. It does not nest: whoever
-    holds it cannot take it again. One that was taken over while the block ran, because the process stood still for
+    A native thread renews it until it is released, at the latest when the queue is closed. It does not nest: its
+    holder cannot take it again. One that was taken over while the block ran, because the process stood still for
     longer than `ttl`, makes leaving the block normally raise `StaleClaimError`. A lock whose process was killed is free
     at once, and a forked child does not hold its parent's.
     """
@@ -1166,7 +1172,7 @@ class WorkerLoop:
     def failed(self, slot: int, items: list[Item[Any]], exception: BaseException | str, /) -> LoopStep:
         """Record why the first open item failed, give the later ones back, and claim the next."""
     def wait(self, slot: int, seconds: float, /) -> bool:
-        """Sleep a little while there is nothing to do. Says whether it is worth stepping again."""
+        """Sleep a little while there is nothing to do. Return whether another step may find something."""
     def withdrawn(self) -> list[tuple[int, int]]:
         """The slots whose items were all cancelled or lost: the id and attempt of the first item of each.
 
@@ -1185,4 +1191,4 @@ class WorkerLoop:
     def abandon(self) -> None:
         """Leave everything as it is, as a process that dies does: renew nothing any more, and give nothing back."""
     def close(self) -> int:
-        """Give back what is still held, uncounted, and the lease. Says how many items were given back."""
+        """Release the remaining items, uncounted, and the lease. Return how many items were released."""

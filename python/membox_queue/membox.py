@@ -185,7 +185,7 @@ def drain_queue(agent: Any, *, retry_failed: bool = False, max_retries: int = DE
 
     An item fails when that raises, or when all of its chunks failed: with the first error. Returns how many items were
     `done`, `failed` and `retried` (returned to pending first); three zeros when another worker is alive. Claims and
-    lease are renewed by a native thread, and the lease is given back in the transaction that finds nothing left.
+    lease are renewed by a native thread, and the lease is released in the transaction that finds nothing left.
     """
     store: QueueOps = agent.store
     queue = store._ingest.queue

@@ -1,10 +1,13 @@
-"""Resolve a path, open a queue with the type of its content, close one without raising what cannot be released."""
+"""Resolve a path, open a queue with the type of its content, close one without raising what cannot be released.
+
+What an open queue knows of that is read here, too.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from membox_queue import _native
 from membox_queue.content.generic import shape_of
@@ -13,6 +16,17 @@ from membox_queue.errors import QueueError
 logger = logging.getLogger("membox_queue")
 
 Q = TypeVar("Q", bound="_native.Queue[Any]")
+
+
+class Opened(Protocol):
+    """What a `Queue` and an `AsyncQueue` know of how they were opened."""
+
+    @property
+    def _shape(self) -> Any: ...
+    @property
+    def _given(self) -> dict[str, Any]: ...
+    @property
+    def _reopen_options(self) -> dict[str, Any]: ...
 
 
 def resolved(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
@@ -28,7 +42,7 @@ def open_queue(kind: type[Q], path: str | os.PathLike[str], name: str, *, type: 
     shape = shape_of(type)
     queue = _native.Queue.__new__(kind, path, name, **options)
     if shape is not None:
-        queue._take_shape(shape)
+        queue._set_shape(shape)
     return queue
 
 
@@ -38,3 +52,18 @@ def close_queue(queue: _native.Queue[Any]) -> None:
         _native.Queue.close(queue)
     except QueueError as error:
         logger.warning("membox_queue could not release what the queue %r held: %s", queue.name, error)
+
+
+def content_shape(queue: Opened) -> Any:
+    """Return what converts the content of a queue to its type and back; None if it has no type."""
+    return queue._shape
+
+
+def given_options(queue: Opened) -> dict[str, Any]:
+    """Return the options that a queue was opened with, without its type."""
+    return queue._given
+
+
+def reopen_options(queue: Opened) -> dict[str, Any]:
+    """Return the options that open the same queue again, without its type; the file has its settings."""
+    return queue._reopen_options

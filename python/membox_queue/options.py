@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from membox_queue.loops.progress import Progress
 
     Seconds = float | timedelta
+    Status = Literal["pending", "processing", "done", "failed", "blocked", "cancelled"]
 
 
 class AnyDuplicateOptions(TypedDict, total=False):
@@ -39,7 +40,7 @@ class DeliveryOptions(AnyDuplicateOptions, total=False):
 
 
 class SkipOptions(AnyDuplicateOptions, total=False):
-    """The options of `Queue.enqueue` beside `on_duplicate="skip"`."""
+    """The options of `Queue.enqueue` together with `on_duplicate="skip"`."""
 
     project: str | None
     source_path: str | os.PathLike[str] | None

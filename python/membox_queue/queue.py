@@ -15,7 +15,7 @@ from membox_queue.loops.loop import Loop
 from membox_queue.loops.plan import Plan, planned
 from membox_queue.loops.registry import Registry
 from membox_queue.loops.threads import possible_now, run
-from membox_queue.opening import close_queue, open_queue
+from membox_queue.opening import close_queue, content_shape, open_queue, reopen_options
 from membox_queue.options import DeliveryOptions, DrainOptions, QueueOptions, WorkOptions, inherited
 from membox_queue.signatures import shows
 from membox_queue.workers import names, spawn
@@ -50,7 +50,7 @@ class Queue(_native.Queue[T]):
 
     One object can be used by all threads. Every verb that needs the file waits for other writers by itself.
 
-    `for item in queue:` claims for ever, and waits while there is nothing to do. Each item is renewed until `with
+    `for item in queue:` claims forever, and waits while there is nothing to do. Each item is renewed until `with
     item:` or another verb ends its claim. An item whose claim nothing ended is released when the next one is asked for,
     or when the loop is left. Each thread needs a loop of its own.
     """
@@ -103,7 +103,8 @@ class Queue(_native.Queue[T]):
     @property
     def type(self) -> Any:
         """The type of the content; None if the queue has no type."""
-        return None if self._shape is None else self._shape.type
+        shape = content_shape(self)
+        return None if shape is None else shape.type
 
     @shows(DeliveryOptions, lambda: Queue.enqueue)
     def enqueue_file(
@@ -253,7 +254,7 @@ class Queue(_native.Queue[T]):
         if self.path is None:
             raise ValueError("an in-memory queue lives in this object alone; a worker needs a file")
         handlers = self._handlers.values()
-        given: Any = {handler.queue.name: handler.queue._reopen_options for handler in handlers}
+        given: Any = {handler.queue.name: reopen_options(handler.queue) for handler in handlers}
         return Worker(
             self.path,
             {handler.queue.name: handler for handler in handlers},
@@ -322,7 +323,7 @@ class Queue(_native.Queue[T]):
         if name == self.name:
             handler: Handler[..., Any] = Handler(self, function)
         else:
-            given: Any = {**inherited(self._reopen_options), **options}
+            given: Any = {**inherited(reopen_options(self)), **options}
             queue: Queue[Any] = Queue(":memory:" if self.path is None else self.path, name, **given)
             try:
                 handler = Handler(queue, function)
@@ -354,10 +355,10 @@ class Queue(_native.Queue[T]):
         return f"{count} {called} pending — results may be incomplete"
 
     def __iter__(self) -> Generator[_native.Item[T], Any, None]:
-        """Claim for ever. Each item is renewed until `with item:` ends it, and released if nothing did."""
+        """Claim forever. Each item is renewed until `with item:` ends it, and released if nothing did."""
         return claimed_items(self)
 
-    # Otherwise `in` would claim and release for ever.
+    # Otherwise `in` would claim and release forever.
     __contains__ = None
 
     def __enter__(self) -> Self:
@@ -371,7 +372,7 @@ class Queue(_native.Queue[T]):
     def __reduce__(self) -> tuple[Callable[..., Queue[Any]], tuple[Any, ...]]:
         if self.path is None:
             raise TypeError("an in-memory queue lives in one process and cannot be pickled; use a file")
-        options = self._reopen_options if self._shape is None else {**self._reopen_options, "type": self.type}
+        options = reopen_options(self) if self.type is None else {**reopen_options(self), "type": self.type}
         return _reopen, (self.__class__, str(self.path), self.name, options)
 
     def __repr__(self) -> str:

@@ -14,8 +14,8 @@ pub enum Pick {
     #[default]
     Queue,
     Group(String),
-    /// All pending items of one free group, in order: the named group, or the first free one.
-    WholeGroup(Option<String>),
+    /// All pending items of the group, in order, if nothing of it is in progress.
+    WholeGroup(String),
     /// Whichever comes first: all pending items of one free group, or one item that has no group.
     GroupOrOne,
 }

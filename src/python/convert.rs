@@ -28,7 +28,7 @@ pub fn content(value: &Bound<'_, PyAny>, limit: usize) -> PyResult<Stored> {
 
 /// Returns JSON text that reads back as an equal value. The error names the place of a value that would not.
 pub fn json(what: &str, value: &Bound<'_, PyAny>, limit: usize) -> PyResult<String> {
-    let mut writer = Writer { what, limit, way: Vec::new(), text: Vec::new() };
+    let mut writer = JsonWriter { what, limit, way: Vec::new(), text: Vec::new() };
     writer.value(value)?;
     Ok(String::from_utf8(writer.text).expect("JSON is written from valid strings only"))
 }
@@ -43,14 +43,14 @@ pub fn headers(value: Option<&Bound<'_, PyAny>>, limit: usize) -> PyResult<Optio
 
 /// Writes JSON and checks it in one pass. The limit applies while writing: a small value that refers to itself many
 /// times can expand to an enormous text.
-struct Writer<'a> {
+struct JsonWriter<'a> {
     what: &'a str,
     limit: usize,
     way: Vec<String>,
     text: Vec<u8>,
 }
 
-impl Writer<'_> {
+impl JsonWriter<'_> {
     fn value(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         if self.text.len() > self.limit {
             return Err(Error::TooLarge { size: self.text.len(), limit: self.limit }.into());

@@ -322,11 +322,13 @@ impl Item {
         self.stopping.load(Ordering::SeqCst)
     }
 
+    #[doc = words!(Item._known_lost)]
     #[getter]
     fn _known_lost(&self) -> bool {
         matches!(&self.source, Source::Claimed { held, .. } if held.is_known_lost())
     }
 
+    #[doc = words!(Item._settled)]
     #[getter]
     fn _settled(&self) -> bool {
         matches!(&self.source, Source::Claimed { held, .. } if held.is_settled())

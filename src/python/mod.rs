@@ -139,7 +139,7 @@ mod _native {
     #[pyfunction]
     #[pyo3(signature = (fault, verb, times, /))]
     fn arm_fault(fault: &str, verb: Option<&str>, times: Option<u64>) -> PyResult<u64> {
-        use crate::faults::{Fault, Verb, arm};
+        use crate::faults::{Fault, FaultPoint, arm};
         let unknown = |what: &str, given: &str| {
             pyo3::exceptions::PyValueError::new_err(format!("there is no {what} {given:?} to arm"))
         };
@@ -152,9 +152,9 @@ mod _native {
         };
         let verb = match verb {
             None => None,
-            Some("enqueue") => Some(Verb::Enqueue),
-            Some("claim") => Some(Verb::Claim),
-            Some("finish") => Some(Verb::Finish),
+            Some("enqueue") => Some(FaultPoint::Enqueue),
+            Some("claim") => Some(FaultPoint::Claim),
+            Some("finish") => Some(FaultPoint::Finish),
             Some(other) => return Err(unknown("verb", other)),
         };
         Ok(arm(fault, verb, times))

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use super::interpreter_exit::{self, Native};
 use super::item::Item;
 use super::queue::Queue;
-use crate::queue::{self, Claim, Want};
+use crate::queue::{self, Claim, WaitGoal};
 
 #[doc = words!(Watcher)]
 #[pyclass(frozen, module = "membox_queue._native")]
@@ -46,13 +46,13 @@ impl Watcher {
     #[doc = words!(Watcher.join_line)]
     #[pyo3(signature = (ticket, queue, plan, /))]
     fn join_line(&self, py: Python<'_>, ticket: u64, queue: &Queue, plan: &ClaimPlan) -> bool {
-        py.native(|| self.0.join_line(ticket, queue.core.clone(), Want::Item(plan.how.pick.clone())))
+        py.native(|| self.0.join_line(ticket, queue.core.clone(), WaitGoal::Item(plan.how.pick.clone())))
     }
 
     #[doc = words!(Watcher.join_line_for_room)]
     #[pyo3(signature = (ticket, queue, count, /))]
     fn join_line_for_room(&self, py: Python<'_>, ticket: u64, queue: &Queue, count: i64) -> bool {
-        py.native(|| self.0.join_line(ticket, queue.core.clone(), Want::Room(count)))
+        py.native(|| self.0.join_line(ticket, queue.core.clone(), WaitGoal::Room(count)))
     }
 
     #[doc = words!(Watcher.await_turn)]

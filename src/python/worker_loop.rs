@@ -120,14 +120,11 @@ impl WorkerLoop {
         items: Vec<Bound<'_, Item>>,
         exception: &Bound<'_, PyAny>,
     ) -> PyResult<LoopStep> {
-        let mut reason = ending::of_raised(exception, ending::in_handler(exception, false)?)?;
-        let mut endings = Vec::with_capacity(items.len());
-        for item in items {
-            let is_open = !item.get().held()?.is_settled();
-            let ending = if is_open { reason.take() } else { None };
-            endings.push(ending.unwrap_or(Ending::released_now()));
-        }
-        self.step(py, slot, endings)
+        let ending = ending::of_raised(exception, ending::in_handler(exception, false)?)?;
+        let held = items.iter().map(|item| item.get().held()).collect::<PyResult<Vec<_>>>()?;
+        // The handler may have recorded the ends of the first items itself.
+        let failed = held.iter().position(|held| !held.is_settled()).unwrap_or_default();
+        self.step(py, slot, ending.unwrap_or(Ending::released_now()).of_batch(failed, items.len()))
     }
 
     #[doc = words!(WorkerLoop.wait)]

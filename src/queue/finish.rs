@@ -16,24 +16,26 @@ impl Queue {
 
     /// Marks many items done in one transaction; returns how many took effect.
     pub fn mark_done_many(&self, held: &[&ClaimedItem]) -> Result<usize> {
-        self.finish_many(held.iter().copied(), &Ending::Done { result: None })
+        self.finish_many(held.iter().map(|one| (*one, Ending::Done { result: None })))
     }
 
-    /// Releases many items in one transaction, without counting a retry. Returns how many took effect. A batch is
-    /// released last item first: releasing an item also releases the later ones, which would then not be counted.
+    /// Releases many items in one transaction, without counting a retry. Returns how many took effect.
     pub fn release_many(&self, held: &[&ClaimedItem]) -> Result<usize> {
-        self.finish_many(held.iter().rev().copied(), &Ending::released_now())
+        self.finish_batch(held, 0, Ending::released_now())
     }
 
-    fn finish_many<'a>(
-        &self,
-        held: impl Iterator<Item = &'a ClaimedItem> + Clone + Send + Sync,
-        ending: &Ending,
-    ) -> Result<usize> {
-        for one in held.clone() {
-            self.check_is_ours(one)?;
+    /// Ends the item at `index` of a batch and releases all others, in one transaction. Returns how many took effect. A
+    /// batch is recorded last item first: the end of an item also releases the later ones, which would then not be
+    /// counted.
+    pub fn finish_batch(&self, held: &[&ClaimedItem], index: usize, ending: Ending) -> Result<usize> {
+        self.finish_many(held.iter().copied().zip(ending.of_batch(index, held.len())).rev())
+    }
+
+    fn finish_many<'a>(&self, ends: impl Iterator<Item = (&'a ClaimedItem, Ending)>) -> Result<usize> {
+        let reports = ends.map(|(held, ending)| Report { queue: 0, held, ending }).collect::<Vec<_>>();
+        for report in &reports {
+            self.check_is_ours(report.held)?;
         }
-        let reports = held.map(|one| Report { queue: 0, held: one, ending: ending.clone() }).collect::<Vec<_>>();
         let settled = self.record(Verb::Finish, self.wait(), &reports)?;
         Ok(settled.iter().filter(|settled| settled.took_effect()).count())
     }

@@ -11,7 +11,7 @@ use crate::heartbeat::Heartbeat;
 use crate::model::Now;
 use crate::process;
 use crate::random;
-use crate::rules::lease::{self, DEFAULT_TTL_MS, Record};
+use crate::rules::lease::{self, DEFAULT_TTL_MS, LeaseRecord};
 use crate::store::{Liveness, Renewal, Renews, Scope, View};
 
 /// A lease that this object holds: the worker lease, or a named lock.
@@ -26,8 +26,8 @@ pub(super) struct LeaseHold {
 }
 
 /// Who wrote a record, for people to read.
-pub(super) fn this_process() -> lease::Writer {
-    lease::Writer { pid: std::process::id(), hostname: process::hostname() }
+pub(super) fn this_process() -> lease::LeaseWriter {
+    lease::LeaseWriter { pid: std::process::id(), hostname: process::hostname() }
 }
 
 impl LeaseHold {
@@ -45,15 +45,15 @@ impl LeaseHold {
         &self.owner
     }
 
-    pub(super) fn record(&self, now: Now) -> Record {
-        let record = Record::new(
+    pub(super) fn record(&self, now: Now) -> LeaseRecord {
+        let record = LeaseRecord::new(
             this_process(),
             &self.owner,
             self.ttl_ms,
             self.liveness.as_ref().map(|liveness| liveness.number()),
             now,
         );
-        if self.says_ttl { record } else { Record { ttl: None, ..record } }
+        if self.says_ttl { record } else { LeaseRecord { ttl: None, ..record } }
     }
 }
 
@@ -92,7 +92,7 @@ impl Queue {
                 return Ok(None);
             }
             // The record names no liveness lock, because the announcing process may end before the worker starts.
-            tx.set_setting(&key, &Record::new(this_process(), &name, ttl_ms, None, tx.now()).render())?;
+            tx.set_setting(&key, &LeaseRecord::new(this_process(), &name, ttl_ms, None, tx.now()).render())?;
             Ok(Some(name))
         })
     }
@@ -107,7 +107,7 @@ impl Queue {
             let stands = tx.setting(&key)?.is_some_and(|stored| stored.contains(name));
             if stands {
                 let holder = liveness.as_ref().map(|liveness| liveness.number());
-                tx.set_setting(&key, &Record::new(this_process(), name, ttl_ms, holder, tx.now()).render())?;
+                tx.set_setting(&key, &LeaseRecord::new(this_process(), name, ttl_ms, holder, tx.now()).render())?;
             }
             Ok(stands)
         })
@@ -144,11 +144,11 @@ impl Queue {
     }
 
     /// Returns the live holder of a lease.
-    pub(super) fn lease_holder(&self, key: &str) -> Result<Option<Record>> {
+    pub(super) fn lease_holder(&self, key: &str) -> Result<Option<LeaseRecord>> {
         self.read(|view| self.lease_holder_in(view, key))
     }
 
-    pub(super) fn lease_holder_in(&self, view: &dyn View, key: &str) -> Result<Option<Record>> {
+    pub(super) fn lease_holder_in(&self, view: &dyn View, key: &str) -> Result<Option<LeaseRecord>> {
         let store = &self.session()?.store;
         let stored = view.worker_lease(key)?;
         Ok(lease::live(stored.as_deref(), DEFAULT_TTL_MS, view.now(), |holder| store.is_alive(holder)))

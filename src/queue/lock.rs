@@ -9,7 +9,7 @@ use super::run::Verb;
 use crate::error::Result;
 use crate::heartbeat::Heartbeat;
 use crate::process;
-use crate::rules::lease::Record;
+use crate::rules::lease::LeaseRecord;
 use crate::rules::name;
 use crate::sync::Mutex;
 
@@ -80,7 +80,7 @@ impl Queue {
     }
 
     /// Returns the live holder of a lock.
-    pub fn lock_holder(&self, name: &str) -> Result<Option<Record>> {
+    pub fn lock_holder(&self, name: &str) -> Result<Option<LeaseRecord>> {
         self.lease_holder(&lock_key(name)?)
     }
 }

@@ -7,7 +7,7 @@ use super::lease::{LeaseHold, this_process};
 use super::run::{Change, Verb};
 use crate::error::Result;
 use crate::model::Event;
-use crate::rules::lease::{self, Record};
+use crate::rules::lease::{self, LeaseRecord};
 use crate::rules::outcome::Ending;
 use crate::store::Scope;
 
@@ -88,7 +88,7 @@ impl Queue {
         Ok(lease::live(stored.as_deref(), ttl_ms, now, |holder| store.is_alive(holder)).is_some())
     }
 
-    fn live_lease(&self, stored: &str, ttl_ms: i64, tx: &Change) -> Result<Option<Record>> {
+    fn live_lease(&self, stored: &str, ttl_ms: i64, tx: &Change) -> Result<Option<LeaseRecord>> {
         let store = &self.session()?.store;
         Ok(lease::live(Some(stored), ttl_ms, tx.now(), |holder| store.is_alive(holder)))
     }
@@ -109,5 +109,5 @@ impl Queue {
 }
 
 fn is_ours_or_unreadable(stored: &str) -> bool {
-    Record::parse(stored).is_none_or(|record| record.is_of(this_process()))
+    LeaseRecord::parse(stored).is_none_or(|record| record.is_of(this_process()))
 }

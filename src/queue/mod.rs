@@ -31,7 +31,7 @@ pub use read::{Filter, Stats};
 pub use settings::Current;
 pub use target::{Target, Targets};
 pub use wait::{Awaited, AwaitedEnd, Waiting};
-pub use watcher::{Turn, Want, Watcher};
+pub use watcher::{Turn, WaitGoal, Watcher};
 pub use worker_loop::{Next, Plan, Step, WorkerLoop};
 pub use workers::Worker;
 
@@ -177,7 +177,7 @@ impl Queue {
             address,
             session: ArcSwapOption::from_pointee(session),
         });
-        queue.settle_settings()?;
+        queue.store_given_settings()?;
         Ok(queue)
     }
 

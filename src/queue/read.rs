@@ -6,7 +6,7 @@ use super::workers::Worker;
 use crate::error::Result;
 use crate::model::parse_ms;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Status};
-use crate::rules::lease::{self, Record};
+use crate::rules::lease::{self, LeaseRecord};
 use crate::rules::outcome::ATTEMPTS_KEPT;
 use crate::store::{Health, Page, View};
 
@@ -38,7 +38,7 @@ pub struct Stats {
     /// See `Queue::worker_is_alive`.
     pub worker_is_alive: bool,
     /// The live holder of the worker lease.
-    pub worker: Option<Record>,
+    pub worker: Option<LeaseRecord>,
     /// The workers that serve the queue or hold items of it.
     pub workers: Vec<Worker>,
 }

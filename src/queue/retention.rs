@@ -42,7 +42,7 @@ pub(super) struct SweepCursors {
 
 /// The result of one step.
 #[derive(Default)]
-struct Step {
+struct Removed {
     removed: usize,
     goes_on: bool,
     /// One of the items that a foreign key keeps.
@@ -99,7 +99,7 @@ impl Queue {
     }
 
     /// Runs one step of each kind of cleanup.
-    fn tidy(&self, tx: &Change) -> Result<Step> {
+    fn tidy(&self, tx: &Change) -> Result<Removed> {
         self.refresh_settings(tx)?;
         let current = self.settings();
         let settings = &current.settings;
@@ -127,7 +127,7 @@ impl Queue {
             let forgotten = tx.forget_starts(self.name(), tx.now().ms().saturating_sub(longest), BESIDE)?;
             is_more |= forgotten as i64 >= BESIDE;
         }
-        Ok(Step {
+        Ok(Removed {
             removed: steps.iter().map(|step| step.removed).sum(),
             goes_on: tx.return_space(PAGES_AT_A_TIME)? || is_more,
             kept: steps.into_iter().find_map(|step| step.kept),
@@ -141,14 +141,14 @@ impl Queue {
         status: Status,
         before: &str,
         most: i64,
-    ) -> Result<Step> {
+    ) -> Result<Removed> {
         let met = tx.ended(self.name(), status, Some(before), cursor.after, most)?;
         self.sweep_step(tx, cursor, &met, most)
     }
 
     /// Advances a cursor: removes the items found, except those whose key is reserved or that a foreign key keeps. A
     /// cursor that reaches the end starts again.
-    fn sweep_step(&self, tx: &Change, cursor: &mut SweepCursor, met: &[Ended], most: i64) -> Result<Step> {
+    fn sweep_step(&self, tx: &Change, cursor: &mut SweepCursor, met: &[Ended], most: i64) -> Result<Removed> {
         let free = met.iter().filter(|item| !item.is_reserved).map(|item| item.id).collect::<Vec<_>>();
         let (removed, kept) = self.remove(tx, &free)?;
         let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
@@ -159,7 +159,7 @@ impl Queue {
         if !goes_on {
             *cursor = SweepCursor::default();
         }
-        Ok(Step { removed, goes_on, kept: kept.into_iter().next() })
+        Ok(Removed { removed, goes_on, kept: kept.into_iter().next() })
     }
 
     /// Removes items, except those that foreign keys of other tables refer to. Returns how many, and which were kept.
@@ -181,11 +181,11 @@ impl Queue {
         timeless: &mut SweepCursor,
         cursor: &mut SweepCursor,
         kept: i64,
-    ) -> Result<Step> {
+    ) -> Result<Removed> {
         let surplus = tx.counts(self.name())?.done - kept - timeless.spared - cursor.spared;
         if surplus <= 0 {
             (*timeless, *cursor) = (SweepCursor::default(), SweepCursor::default());
-            return Ok(Step::default());
+            return Ok(Removed::default());
         }
         let most = surplus.min(BESIDE);
         let met = tx.timeless(self.name(), timeless.after, most)?;
@@ -197,7 +197,7 @@ impl Queue {
         let most = left.min(BESIDE - met.len() as i64);
         let met = tx.ended(self.name(), Status::Done, None, cursor.after, most)?;
         let second = self.sweep_step(tx, cursor, &met, most)?;
-        Ok(Step {
+        Ok(Removed {
             removed: first.removed + second.removed,
             goes_on: second.goes_on && most < left,
             kept: first.kept.or(second.kept),

@@ -56,13 +56,13 @@ impl Verb {
     }
 
     /// Where a test may make the verb fail before it has changed anything.
-    fn fault_points(self) -> &'static [faults::Verb] {
-        use faults::Verb as Fault;
+    fn fault_points(self) -> &'static [faults::FaultPoint] {
+        use faults::FaultPoint;
         match self {
-            Verb::Enqueue => &[Fault::Enqueue],
-            Verb::Claim | Verb::Step { finishes: false, claims: true } => &[Fault::Claim],
-            Verb::Finish | Verb::Step { finishes: true, claims: false } => &[Fault::Finish],
-            Verb::Step { finishes: true, claims: true } => &[Fault::Finish, Fault::Claim],
+            Verb::Enqueue => &[FaultPoint::Enqueue],
+            Verb::Claim | Verb::Step { finishes: false, claims: true } => &[FaultPoint::Claim],
+            Verb::Finish | Verb::Step { finishes: true, claims: false } => &[FaultPoint::Finish],
+            Verb::Step { finishes: true, claims: true } => &[FaultPoint::Finish, FaultPoint::Claim],
             _ => &[],
         }
     }

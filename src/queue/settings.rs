@@ -6,7 +6,7 @@ use super::Queue;
 use super::run::{Change, Verb};
 use crate::error::{Error, Result};
 use crate::model::Event;
-use crate::rules::conflict::Location;
+use crate::rules::conflict::SettingsLocation;
 use crate::rules::settings::{NAMES, Settings};
 use crate::store::{Scope, StoredSettings};
 
@@ -30,9 +30,9 @@ impl Queue {
 
     /// Stores the settings this object was opened with, if the file has none of that name. Refuses those that differ
     /// from the file's. If all are stored already, nothing is written and no lock is taken.
-    pub(super) fn settle_settings(&self) -> Result<()> {
+    pub(super) fn store_given_settings(&self) -> Result<()> {
         let given = self.options.settings.shared();
-        let place = Location { path: self.path(), queue: self.name().to_owned() };
+        let place = SettingsLocation { path: self.path(), queue: self.name().to_owned() };
         let stored = self.reread_settings()?;
         given.check_against(&stored, &place)?;
         if given.or(&stored) == stored {

@@ -46,9 +46,7 @@ fn after(total: usize, error: Error) -> Error {
     match total {
         0 => error,
         _ => error.retold(|text| {
-            format!(
-                "{total} items were dealt with before and stay so, call again for the rest; in the last step: {text}"
-            )
+            format!("{total} items were already processed; call again for the rest. In the last step: {text}")
         }),
     }
 }

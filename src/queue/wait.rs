@@ -264,12 +264,10 @@ impl Queue {
         if !work_forecast.ready || work_forecast.brings_in {
             return Ok(work_forecast.brings_in);
         }
-        let (group, whole) = match pick {
-            Pick::Queue | Pick::GroupOrOne => return Ok(true),
-            Pick::Group(group) => (Some(group.as_str()), false),
-            Pick::WholeGroup(group) => (group.as_deref(), true),
-        };
-        self.view(|view| Ok(view.is_ready(self.name(), group, whole)? || view.has_anyone_died(self.name())?))
+        if matches!(pick, Pick::Queue | Pick::GroupOrOne) {
+            return Ok(true);
+        }
+        self.view(|view| Ok(view.is_ready(self.name(), pick)? || view.has_anyone_died(self.name())?))
     }
 
     pub(super) fn work_forecast(&self) -> Result<WorkForecast> {

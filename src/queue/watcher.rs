@@ -38,7 +38,7 @@ const AT_A_TIME: usize = 500;
 
 /// What the tasks of a line wait for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Want {
+pub enum WaitGoal {
     Item(Pick),
     /// Room for this many more items.
     Room(i64),
@@ -63,7 +63,7 @@ pub struct Watcher {
 
 #[derive(Default)]
 struct State {
-    tickets: HashMap<u64, Location>,
+    tickets: HashMap<u64, TicketPlace>,
     endings: HashMap<i64, Vec<u64>>,
     /// Awaited ends that have not been looked up yet.
     fresh: Vec<i64>,
@@ -75,9 +75,9 @@ struct State {
     call: Option<Call>,
 }
 
-type LineKey = (usize, Want);
+type LineKey = (usize, WaitGoal);
 
-enum Location {
+enum TicketPlace {
     Ending { queue: Arc<Queue>, id: i64, was_seen: bool },
     Line { line: LineKey, has_stood: bool },
 }
@@ -115,7 +115,7 @@ impl Pace {
         (self.is_due || is_without_sign) && self.not_before.is_none_or(|time| time <= now)
     }
 
-    fn note(&mut self, began: Instant) {
+    fn looked(&mut self, began: Instant) {
         let cost = began.elapsed();
         self.is_due = false;
         self.not_before = Instant::now().checked_add(cost * (REST - 1));
@@ -171,18 +171,17 @@ impl Queue {
         Ok(Arc::as_ptr(&self.session()?.store).cast::<()>() as usize)
     }
 
-    fn has(&self, want: &Want, work_forecast: Option<&WorkForecast>) -> Result<bool> {
+    fn has(&self, want: &WaitGoal, work_forecast: Option<&WorkForecast>) -> Result<bool> {
         self.session()?;
         match want {
-            Want::Room(added) => {
+            WaitGoal::Room(added) => {
                 let limit = self.latest_settings().max_pending;
                 let pending = || self.read(|view| view.counts(self.name())).map(|counts| counts.pending);
                 limit.map_or(Ok(true), |limit| Ok(pending()? + added <= limit))
             }
-            Want::Item(_) if !work_forecast.is_some_and(|work_forecast| work_forecast.ready) => Ok(false),
-            Want::Item(Pick::Queue | Pick::GroupOrOne) => Ok(true),
-            Want::Item(Pick::Group(group)) => self.read(|view| view.is_ready(self.name(), Some(group), false)),
-            Want::Item(Pick::WholeGroup(group)) => self.read(|view| view.is_ready(self.name(), group.as_deref(), true)),
+            WaitGoal::Item(_) if !work_forecast.is_some_and(|work_forecast| work_forecast.ready) => Ok(false),
+            WaitGoal::Item(Pick::Queue | Pick::GroupOrOne) => Ok(true),
+            WaitGoal::Item(pick) => self.read(|view| view.is_ready(self.name(), pick)),
         }
     }
 }
@@ -196,7 +195,7 @@ impl Watcher {
     /// Waits for the end of an item. Returns whether a serving thread must be started.
     pub fn await_ending(&self, ticket: u64, queue: Arc<Queue>, id: i64) -> bool {
         let mut state = self.state.lock();
-        state.tickets.insert(ticket, Location::Ending { queue, id, was_seen: false });
+        state.tickets.insert(ticket, TicketPlace::Ending { queue, id, was_seen: false });
         state.endings.entry(id).or_default().push(ticket);
         if state.fresh.is_empty() {
             state.call();
@@ -207,14 +206,14 @@ impl Watcher {
     }
 
     /// Enters a line. Returns whether the ticket has its turn at once, because no other stands before it.
-    pub fn join_line(&self, ticket: u64, queue: Arc<Queue>, want: Want) -> bool {
+    pub fn join_line(&self, ticket: u64, queue: Arc<Queue>, want: WaitGoal) -> bool {
         let mut state = self.state.lock();
         let key = (Arc::as_ptr(&queue) as usize, want);
         let new = || Line { queue, standing: BTreeSet::new(), at_turn: HashMap::new(), is_due: false };
         let line = state.lines.entry(key.clone()).or_insert_with(new);
         let has_turn = line.standing.is_empty() && line.turns() < TURNS;
         line.at_turn.extend(has_turn.then(|| (ticket, Instant::now())));
-        state.tickets.insert(ticket, Location::Line { line: key, has_stood: false });
+        state.tickets.insert(ticket, TicketPlace::Line { line: key, has_stood: false });
         has_turn
     }
 
@@ -222,7 +221,7 @@ impl Watcher {
     /// be started.
     pub fn await_turn(&self, ticket: u64) -> bool {
         let mut state = self.state.lock();
-        let Some(Location::Line { line: key, has_stood }) = state.tickets.get_mut(&ticket) else { return false };
+        let Some(TicketPlace::Line { line: key, has_stood }) = state.tickets.get_mut(&ticket) else { return false };
         let is_first_time = !std::mem::replace(has_stood, true);
         let key = key.clone();
         if let Some(line) = state.lines.get_mut(&key) {
@@ -244,7 +243,7 @@ impl Watcher {
         let mut was_looked_at = false;
         match state.tickets.remove(&ticket) {
             None => return true,
-            Some(Location::Ending { id, was_seen, .. }) => {
+            Some(TicketPlace::Ending { id, was_seen, .. }) => {
                 was_looked_at = was_seen;
                 if let Some(tickets) = state.endings.get_mut(&id) {
                     tickets.retain(|other| *other != ticket);
@@ -254,7 +253,7 @@ impl Watcher {
                     }
                 }
             }
-            Some(Location::Line { line: key, .. }) => {
+            Some(TicketPlace::Line { line: key, .. }) => {
                 let Some(line) = state.lines.get_mut(&key) else { return true };
                 line.standing.remove(&ticket);
                 let had_turn = line.at_turn.remove(&ticket).is_some();
@@ -389,7 +388,7 @@ impl Watcher {
         let mut awaited: HashMap<usize, (Arc<Queue>, Vec<i64>)> = HashMap::new();
         for id in ids {
             for ticket in state.endings.get(&id).into_iter().flatten() {
-                let Some(Location::Ending { queue, .. }) = state.tickets.get(ticket) else { continue };
+                let Some(TicketPlace::Ending { queue, .. }) = state.tickets.get(ticket) else { continue };
                 let (_, ids) =
                     awaited.entry(Arc::as_ptr(queue) as usize).or_insert_with(|| (queue.clone(), Vec::new()));
                 if ids.last() != Some(&id) {
@@ -417,7 +416,7 @@ impl Watcher {
             }
         }
         if is_for_all {
-            pace.note(began);
+            pace.looked(began);
         }
     }
 
@@ -478,7 +477,7 @@ impl Watcher {
                 }
             }
         }
-        pace.note(now);
+        pace.looked(now);
         if looked_at < AT_A_TIME {
             // A few lines are cheap to look up, and a claim should not be delayed needlessly.
             pace.not_before = None;
@@ -487,7 +486,7 @@ impl Watcher {
 
     /// Returns the lines of a queue for which there is something, and how long until the next timed event.
     fn chosen<'a>(&self, queue: &Queue, lines: &'a [LineKey]) -> Result<(Vec<&'a LineKey>, Option<Duration>)> {
-        let is_for_items = lines.iter().any(|(_, want)| matches!(want, Want::Item(_)));
+        let is_for_items = lines.iter().any(|(_, want)| matches!(want, WaitGoal::Item(_)));
         let work_forecast = if is_for_items { Some(queue.work_forecast()?) } else { None };
         let mut chosen = Vec::new();
         for key in lines {
@@ -497,9 +496,9 @@ impl Watcher {
         }
         // One claim makes due and lost items claimable for all lines.
         let brings_in = work_forecast.as_ref().is_some_and(|work_forecast| work_forecast.brings_in);
-        let mut claims = lines.iter().filter(|(_, want)| matches!(want, Want::Item(_)));
+        let mut claims = lines.iter().filter(|(_, want)| matches!(want, WaitGoal::Item(_)));
         if brings_in
-            && !chosen.iter().any(|(_, want)| matches!(want, Want::Item(_)))
+            && !chosen.iter().any(|(_, want)| matches!(want, WaitGoal::Item(_)))
             && let Some(first) = claims.next()
         {
             chosen.push(first);
@@ -513,14 +512,14 @@ impl State {
     fn mark_ended(&mut self, number: usize, looked_at: &[i64], ended: Vec<(i64, Option<Item>)>, turns: &mut Vec<Turn>) {
         for (id, item) in ended {
             let is_of_queue = |ticket: &u64| match self.tickets.get(ticket) {
-                Some(Location::Ending { queue, .. }) => Arc::as_ptr(queue) as usize == number,
+                Some(TicketPlace::Ending { queue, .. }) => Arc::as_ptr(queue) as usize == number,
                 _ => false,
             };
             let tickets = self.endings.get(&id).into_iter().flatten().copied().filter(is_of_queue).collect();
             turns.push(self.give_turns(tickets, item));
         }
         for ticket in looked_at.iter().filter_map(|id| self.endings.get(id)).flatten() {
-            if let Some(Location::Ending { was_seen, .. }) = self.tickets.get_mut(ticket) {
+            if let Some(TicketPlace::Ending { was_seen, .. }) = self.tickets.get_mut(ticket) {
                 *was_seen = true;
             }
         }
@@ -534,7 +533,7 @@ impl State {
 
     fn give_turn(&mut self, ticket: u64) -> Option<()> {
         match self.tickets.get(&ticket)? {
-            Location::Ending { id, .. } => {
+            TicketPlace::Ending { id, .. } => {
                 let id = *id;
                 self.tickets.remove(&ticket);
                 let tickets = self.endings.get_mut(&id)?;
@@ -544,7 +543,7 @@ impl State {
                     self.gone.push(id);
                 }
             }
-            Location::Line { line, .. } => {
+            TicketPlace::Line { line, .. } => {
                 let line = self.lines.get_mut(line)?;
                 if !line.standing.remove(&ticket) {
                     return None;

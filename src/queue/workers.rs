@@ -7,7 +7,7 @@ use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::model::parse_ms;
 use crate::rules::lease;
-use crate::rules::worker::{Kind, Record};
+use crate::rules::worker::{Kind, WorkerRecord};
 use crate::store::{Held, LockWait, Scope, View};
 
 /// How many records are read at once.
@@ -153,7 +153,7 @@ impl Queue {
 }
 
 impl Worker {
-    fn of_loop(record: &Record, is_stopping: bool) -> Self {
+    fn of_loop(record: &WorkerRecord, is_stopping: bool) -> Self {
         Self {
             name: record.name.clone(),
             pid: Some(record.pid.into()),
@@ -176,13 +176,13 @@ impl Worker {
 }
 
 /// The records of loops by their keys; `None` for one that cannot be read.
-fn records(view: &dyn View) -> Result<Vec<(String, Option<Record>)>> {
+fn records(view: &dyn View) -> Result<Vec<(String, Option<WorkerRecord>)>> {
     let stored = view.worker_records(MOST_RECORDS)?;
-    Ok(stored.into_iter().map(|(key, value)| (key, Record::parse(&value))).collect())
+    Ok(stored.into_iter().map(|(key, value)| (key, WorkerRecord::parse(&value))).collect())
 }
 
 /// Adds the holder of a worker lease, unless a loop of its process serves the queue.
-fn attribute_lease(workers: &mut Vec<Worker>, queue: &str, holder: &lease::Record) {
+fn attribute_lease(workers: &mut Vec<Worker>, queue: &str, holder: &lease::LeaseRecord) {
     let (pid, host) = (holder.pid.as_i64(), holder.hostname.as_str().map(str::to_owned));
     let is_same = |worker: &Worker| worker.pid == pid && worker.host == host;
     if workers.iter().any(|worker| is_same(worker) && worker.queues.iter().any(|served| served == queue)) {

@@ -9,7 +9,7 @@ use super::retry::Retry;
 use crate::error::Error;
 
 /// Where settings are stored.
-pub struct Location {
+pub struct SettingsLocation {
     pub path: Option<PathBuf>,
     pub queue: String,
 }
@@ -86,7 +86,7 @@ fn seconds(ms: i64) -> f64 {
     ms as f64 / 1000.0
 }
 
-pub fn conflict<T: Shown + Serialize>(name: &'static str, place: &Location, given: &T, stored: &T) -> Error {
+pub fn conflict<T: Shown + Serialize>(name: &'static str, place: &SettingsLocation, given: &T, stored: &T) -> Error {
     let queue = &place.queue;
     let path = place.path.as_ref().map_or_else(|| ":memory:".into(), |path| path.display().to_string());
     let text = format!(
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_difference_is_named_with_both_ways_to_change_it() {
-        let place = Location { path: Some("/my files/memory.db".into()), queue: "it's".into() };
+        let place = SettingsLocation { path: Some("/my files/memory.db".into()), queue: "it's".into() };
         let retry = |max| Retry::new(max, 30.0, 2.0, 3600.0, 0.1, crate::rules::retry::Backoff::Linear).unwrap();
         let given = Settings { retry: Some(retry(5)), ..Settings::default() };
         assert!(given.check_against(&given, &place).is_ok());

@@ -14,7 +14,7 @@ use crate::rules::name;
 pub const DEFAULT_TTL_MS: i64 = 60_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct LeaseRecord {
     #[serde(default)]
     pub pid: serde_json::Value,
     #[serde(default)]
@@ -30,13 +30,13 @@ pub struct Record {
 
 /// The process that writes a record, shown to operators.
 #[derive(Clone, Copy, Debug)]
-pub struct Writer {
+pub struct LeaseWriter {
     pub pid: u32,
     pub hostname: &'static str,
 }
 
-impl Record {
-    pub fn new(writer: Writer, owner: &str, ttl_ms: i64, holder: Option<i64>, now: Now) -> Self {
+impl LeaseRecord {
+    pub fn new(writer: LeaseWriter, owner: &str, ttl_ms: i64, holder: Option<i64>, now: Now) -> Self {
         Self {
             pid: writer.pid.into(),
             hostname: writer.hostname.into(),
@@ -52,7 +52,7 @@ impl Record {
     }
 
     /// Returns whether this process wrote it, by the two members that membox compares.
-    pub fn is_of(&self, writer: Writer) -> bool {
+    pub fn is_of(&self, writer: LeaseWriter) -> bool {
         self.pid == writer.pid && self.hostname == writer.hostname
     }
 
@@ -74,8 +74,13 @@ impl Record {
 
 /// Returns the lease that keeps other workers out, if the stored value is one: readable, not expired, its process not
 /// dead. A heartbeat further ahead than the lease is long comes from a wrong clock, so it keeps no worker out.
-pub fn live(stored: Option<&str>, default_ttl_ms: i64, now: Now, is_alive: impl FnOnce(i64) -> bool) -> Option<Record> {
-    let record = Record::parse(stored?)?;
+pub fn live(
+    stored: Option<&str>,
+    default_ttl_ms: i64,
+    now: Now,
+    is_alive: impl FnOnce(i64) -> bool,
+) -> Option<LeaseRecord> {
+    let record = LeaseRecord::parse(stored?)?;
     let ttl_ms = match record.ttl {
         Some(ttl) if ttl.is_finite() && ttl >= 0.0 => (ttl * 1000.0) as i64,
         _ => default_ttl_ms,
@@ -96,10 +101,10 @@ mod tests {
 
     const NOW: Now = Now(1_781_431_200_000);
 
-    const WRITER: Writer = Writer { pid: 7, hostname: "box" };
+    const WRITER: LeaseWriter = LeaseWriter { pid: 7, hostname: "box" };
 
-    fn at(ms: i64) -> Record {
-        Record::new(WRITER, "me", 60_000, None, Now(NOW.ms() + ms))
+    fn at(ms: i64) -> LeaseRecord {
+        LeaseRecord::new(WRITER, "me", 60_000, None, Now(NOW.ms() + ms))
     }
 
     fn is_live(stored: &str) -> bool {
@@ -115,7 +120,7 @@ mod tests {
     fn it_lives_for_its_own_ttl() {
         assert!(is_live(&at(-59_999).render()));
         assert!(!is_live(&at(-60_000).render()));
-        let long = Record::new(WRITER, "me", 600_000, None, Now(NOW.ms() - 100_000));
+        let long = LeaseRecord::new(WRITER, "me", 600_000, None, Now(NOW.ms() - 100_000));
         assert!(is_live(&long.render()));
     }
 
@@ -136,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_dead_process_holds_nobody_off() {
-        let stored = Record { holder: Some(7), ..at(0) }.render();
+        let stored = LeaseRecord { holder: Some(7), ..at(0) }.render();
         assert!(live(Some(&stored), DEFAULT_TTL_MS, NOW, |holder| holder == 7).is_some());
         assert!(live(Some(&stored), DEFAULT_TTL_MS, NOW, |_| false).is_none());
     }

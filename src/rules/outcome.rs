@@ -28,6 +28,15 @@ impl Ending {
     pub fn released_now() -> Self {
         Self::Released { delay: 0, reason: None }
     }
+
+    /// How the items of a batch end when the one at `index` ends so: all others are released.
+    pub fn of_batch(self, index: usize, length: usize) -> Vec<Self> {
+        let mut endings = vec![Self::released_now(); length];
+        if let Some(ending) = endings.get_mut(index) {
+            *ending = self;
+        }
+        endings
+    }
 }
 
 /// How often an item has failed, and its retry limit.
@@ -274,6 +283,14 @@ mod tests {
     fn release_counts_nothing() {
         let (verdict, _) = decide(Ending::released_now(), &left(2, None), 0.5);
         assert_eq!(verdict, Verdict::Pending { delay_ms: None, retries: 2, error: None });
+    }
+
+    #[test]
+    fn the_others_of_a_batch_are_released() {
+        let done = Ending::Done { result: None };
+        let endings = done.clone().of_batch(1, 3);
+        assert_eq!(endings, [Ending::released_now(), done.clone(), Ending::released_now()]);
+        assert_eq!(done.of_batch(0, 0), []);
     }
 
     #[test]

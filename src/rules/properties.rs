@@ -119,7 +119,7 @@ proptest! {
     #[test]
     fn a_lease_holds_others_off_exactly_as_long_as_it_was_granted(ttl in 1..LATEST_MS / 4, age in -LATEST_MS / 4..LATEST_MS / 4) {
         let granted = LATEST_MS / 2;
-        let record = lease::Record::new(lease::Writer { pid: 7, hostname: "box" }, "me", ttl, None, Now(granted)).render();
+        let record = lease::LeaseRecord::new(lease::LeaseWriter { pid: 7, hostname: "box" }, "me", ttl, None, Now(granted)).render();
         let live = lease::live(Some(&record), 1, Now(granted + age), |_| true).is_some();
         prop_assert_eq!(live, age < ttl && -age <= ttl);
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::conflict::{Location, conflict};
+use super::conflict::{SettingsLocation, conflict};
 use super::outcome::RetryState;
 use super::rate::Rate;
 use super::retry::Retry;
@@ -100,7 +100,7 @@ impl Settings {
     }
 
     /// Refuses settings that differ from those stored at `place`.
-    pub fn check_against(&self, stored: &Self, place: &Location) -> Result<()> {
+    pub fn check_against(&self, stored: &Self, place: &SettingsLocation) -> Result<()> {
         macro_rules! compare {
             ($($field:ident $name:literal),*) => {
                 $(if let (Some(given), Some(stored)) = (&self.$field, &stored.$field) && given != stored {

@@ -25,7 +25,7 @@ impl Kind {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct WorkerRecord {
     pub name: String,
     pub pid: u32,
     pub host: String,
@@ -45,7 +45,7 @@ pub struct Record {
     pub process: Option<i64>,
 }
 
-impl Record {
+impl WorkerRecord {
     pub fn parse(stored: &str) -> Option<Self> {
         serde_json::from_str(stored).ok()
     }
@@ -73,8 +73,8 @@ impl Record {
 mod tests {
     use super::*;
 
-    fn record(looks_again: bool) -> Record {
-        Record {
+    fn record(looks_again: bool) -> WorkerRecord {
+        WorkerRecord {
             name: "box:7".into(),
             pid: 7,
             host: "box".into(),
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn a_record_reads_back_as_it_was_written() {
-        assert_eq!(Record::parse(&record(true).render()), Some(record(true)));
-        assert_eq!(Record::parse("{}"), None);
+        assert_eq!(WorkerRecord::parse(&record(true).render()), Some(record(true)));
+        assert_eq!(WorkerRecord::parse("{}"), None);
     }
 
     #[test]

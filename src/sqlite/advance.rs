@@ -210,8 +210,7 @@ impl Transaction<'_> {
         let (id, is_group) = match pick {
             Pick::Queue => (if ready.is_some() { ready } else { self.next(name)? }, false),
             Pick::Group(group) => (self.next_in_group(name, group)?, false),
-            Pick::WholeGroup(Some(group)) => (self.next_free_in_group(name, group)?, true),
-            Pick::WholeGroup(None) => (self.next_group(name)?, true),
+            Pick::WholeGroup(group) => (self.next_free_in_group(name, group)?, true),
             Pick::GroupOrOne => match self.next_batch(name)? {
                 Some((id, has_group)) => (Some(id), has_group),
                 None => (None, false),

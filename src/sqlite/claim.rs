@@ -33,11 +33,6 @@ impl Transaction<'_> {
         self.one(statement!("next_free_in_group"), params![queue, group])
     }
 
-    /// The first item of the first group that has nothing in progress.
-    pub(super) fn next_group(&self, queue: &str) -> Result<Option<i64>> {
-        self.one(statement!("next_group"), params![queue])
-    }
-
     /// The claimable item with the smallest id in the group of item `id`.
     pub(super) fn next_beside(&self, queue: &str, id: i64) -> Result<Option<i64>> {
         self.one(statement!("next_beside"), params![queue, id])

@@ -94,23 +94,25 @@ impl Transaction<'_> {
         let Claimed { fence, worker, has_group, .. } = claim;
         let finished = self.now_text();
         let (status, retries, error, result, run_at, finished, gave_up) = match verdict {
-            Verdict::Done { result } => ("done", None, None, result.as_deref(), None, Some(finished), false),
+            Verdict::Done { result } => (Status::Done, None, None, result.as_deref(), None, Some(finished), false),
             Verdict::Pending { delay_ms, retries, error } => {
                 let run_at = delay_ms.map(|delay| self.now.plus(delay));
-                ("pending", Some(*retries), error.as_deref(), None, run_at, None, false)
+                (Status::Pending, Some(*retries), error.as_deref(), None, run_at, None, false)
             }
             Verdict::Failed { retries, error, gave_up } => {
-                ("failed", Some(*retries), Some(error.as_str()), None, None, Some(finished), *gave_up)
+                (Status::Failed, Some(*retries), Some(error.as_str()), None, None, Some(finished), *gave_up)
             }
         };
-        let padding_bytes =
-            if status == "pending" { padding::pending(run_at) } else { padding::finished(status, worker.as_deref()) };
+        let padding_bytes = match status {
+            Status::Pending => padding::pending(run_at),
+            ended => padding::finished(ended.as_str(), worker.as_deref()),
+        };
         let changed = self.connection.prepare_cached(statement!("finish"))?.execute(params![
             fence.id,
             queue,
             fence.attempt,
             fence.token,
-            status,
+            status.as_str(),
             retries,
             error,
             result,
@@ -122,11 +124,6 @@ impl Transaction<'_> {
             has_group,
         ])?;
         if changed == 1 {
-            let status = match verdict {
-                Verdict::Done { .. } => Status::Done,
-                Verdict::Pending { .. } => Status::Pending,
-                Verdict::Failed { .. } => Status::Failed,
-            };
             self.changed(queue, fence.id, Some(Status::Processing), status, *has_group)?;
         }
         Ok(changed == 1)

@@ -5,8 +5,8 @@ use rusqlite::{ToSql, params};
 use super::rows::{integer, read_counts, read_item, read_schedule, text};
 use super::{Transaction, statement};
 use crate::error::Result;
-use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, Schedule, Status};
-use crate::store::{Forecast, Held, Page, Scout, StoredSettings, View, Waiting};
+use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Pick, Receipt, Schedule, Status};
+use crate::store::{Forecast, Held, Page, Scout, StoredSettings, View, WaitingItems};
 
 /// How many processes are checked at once.
 const HOLDERS_AT_A_TIME: i64 = 256;
@@ -96,10 +96,10 @@ impl View for Transaction<'_> {
         Ok(self.one(statement!("groups"), params![queue])?.unwrap_or(0))
     }
 
-    fn waiting(&self, queue: &str) -> Result<Waiting> {
+    fn waiting(&self, queue: &str) -> Result<WaitingItems> {
         let mut statement = self.connection.prepare_cached(statement!("waiting"))?;
         Ok(statement.query_row(params![queue, self.now.ms()], |row| {
-            Ok(Waiting { oldest: text(row, 0)?, first_due: integer(row, 1)?, delayed: row.get(2)? })
+            Ok(WaitingItems { oldest: text(row, 0)?, first_due: integer(row, 1)?, delayed: row.get(2)? })
         })?)
     }
 
@@ -138,12 +138,12 @@ impl View for Transaction<'_> {
         Ok(Forecast { scout, next_event, has_anyone_died })
     }
 
-    fn is_ready(&self, queue: &str, group: Option<&str>, whole: bool) -> Result<bool> {
-        match (group, whole) {
-            (None, false) => self.finds(statement!("next"), params![queue]),
-            (None, true) => self.finds(statement!("next_group"), params![queue]),
-            (Some(group), false) => self.finds(statement!("next_in_group"), params![queue, group]),
-            (Some(group), true) => self.finds(statement!("next_free_in_group"), params![queue, group]),
+    fn is_ready(&self, queue: &str, pick: &Pick) -> Result<bool> {
+        match pick {
+            Pick::Queue => self.finds(statement!("next"), params![queue]),
+            Pick::Group(group) => self.finds(statement!("next_in_group"), params![queue, group]),
+            Pick::WholeGroup(group) => self.finds(statement!("next_free_in_group"), params![queue, group]),
+            Pick::GroupOrOne => self.finds(statement!("next_batch"), params![queue]),
         }
     }
 

@@ -132,7 +132,7 @@ impl dyn View + '_ {
                 None => None,
             };
             // A free slot of the rate matters only if an item is ready to use it.
-            let start = if start.is_some() && self.is_ready(served.name, None, false)? { start } else { None };
+            let start = if start.is_some() && self.is_ready(served.name, &Pick::Queue)? { start } else { None };
             if self.next_due(served.name, true)?.into_iter().chain(start).any(|due| due <= latest) {
                 return Ok(true);
             }

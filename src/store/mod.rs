@@ -2,10 +2,10 @@
 //!
 //! The hot verbs are whole moves of the [`Store`]: `enqueue`, `advance`, `renew`. Each is one transaction, and one round
 //! trip where the engine is a server. Every other verb reads through a [`View`], which shows one snapshot, and writes
-//! through a [`Tx`], which is also a view. All are object-safe, so no layer above names an engine. The traits are split by verb: each engine implements one in the
-//! file of that name. The comment of each function states its effect and, where it matters, what it locks. What a
-//! verb reads and then relies upon it locks by name ([`Tx::lock`]). On SQLite a write transaction holds the file's only
-//! write lock, so everything in it is already locked.
+//! through a [`Tx`], which is also a view. All are object-safe, so no layer above names an engine. The traits are split
+//! by verb: each engine implements one in the file of that name. The comment of each function states its effect and,
+//! where it matters, what it locks. What a verb reads and then relies upon it locks by name ([`Tx::lock`]). On SQLite a
+//! write transaction holds the file's only write lock, so everything in it is already locked.
 
 mod address;
 mod advance;
@@ -37,7 +37,7 @@ pub use foreign::{ForeignStatements, Statement};
 pub use health::Health;
 pub use lease::LeaseTx;
 pub use rate::{RateTx, WHOLE_QUEUE};
-pub use read::{Forecast, Held, Page, View, Waiting};
+pub use read::{Forecast, Held, Page, View, WaitingItems};
 pub use reclaim::ReclaimTx;
 pub use renew::{Renewal, Renews};
 pub use repair::RepairTx;

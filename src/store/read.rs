@@ -2,7 +2,7 @@
 
 use super::{Scout, StoredSettings};
 use crate::error::Result;
-use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, Schedule, Status};
+use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Pick, Receipt, Schedule, Status};
 
 /// Which items a page shows.
 pub struct Page<'a> {
@@ -24,7 +24,7 @@ pub struct Forecast {
 }
 
 /// The items that wait for a worker.
-pub struct Waiting {
+pub struct WaitingItems {
     /// When the first claimable item was enqueued.
     pub oldest: Option<String>,
     /// When the first delayed item is due.
@@ -78,7 +78,7 @@ pub trait View {
     /// How many groups have unfinished items.
     fn groups(&self, queue: &str) -> Result<i64>;
 
-    fn waiting(&self, queue: &str) -> Result<Waiting>;
+    fn waiting(&self, queue: &str) -> Result<WaitingItems>;
 
     /// `None` if the receipt is stale, else whether its item was cancelled.
     fn holds(&self, queue: &str, receipt: Receipt) -> Result<Option<bool>>;
@@ -96,7 +96,7 @@ pub trait View {
     fn forecast(&self, queue: &str, lease_ms: i64) -> Result<Forecast>;
 
     /// Returns whether such a claim would find a ready item.
-    fn is_ready(&self, queue: &str, group: Option<&str>, whole: bool) -> Result<bool>;
+    fn is_ready(&self, queue: &str, pick: &Pick) -> Result<bool>;
 
     /// When the next delayed item, tick or paused group needs a worker.
     fn next_due(&self, queue: &str, with_ticks: bool) -> Result<Option<i64>>;

@@ -1,7 +1,7 @@
 //! Renewals: what a heartbeat renews, as data.
 
 use crate::model::Receipt;
-use crate::rules::lease::Record;
+use crate::rules::lease::LeaseRecord;
 
 /// One thing to renew.
 pub struct Renewal {
@@ -14,5 +14,5 @@ pub enum Renews {
     /// A claim, and the progress its worker has reported since the last renewal.
     Claim { queue: String, receipt: Receipt, progress: Option<(f64, Option<String>)> },
     /// A worker lease or a named lock.
-    Lease { key: String, record: Record },
+    Lease { key: String, record: LeaseRecord },
 }

@@ -64,12 +64,12 @@ impl Alarm {
     /// Sleeps until woken, at most for `limit`. File events also wake a thread that watches, unless `in_haste`: those
     /// short sleeps follow an event.
     pub fn sleep(&self, limit: Duration, watch: Option<&Events>, in_haste: bool) -> Woken {
-        let before = watch.filter(|_| !in_haste).map_or(Watching::Well, Events::watch);
-        if before == Watching::Anew {
+        let before = watch.filter(|_| !in_haste).map_or(WatchState::Well, Events::watch);
+        if before == WatchState::Anew {
             // Something may have been written before the watch began.
             return Woken { touched: true, ..Woken::default() };
         }
-        let is_blind = before == Watching::Blindly;
+        let is_blind = before == WatchState::Blindly;
         let limit = if is_blind { limit.min(WITHOUT_EVENTS) } else { limit };
         let events = watch.filter(|_| !in_haste).and_then(|watch| watch.inotify.as_ref());
         let entry = |fd: c_int| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
@@ -89,7 +89,7 @@ impl Alarm {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Watching {
+enum WatchState {
     Well,
     Anew,
     Blindly,
@@ -108,18 +108,18 @@ impl Events {
     }
 
     /// Watches the WAL file, unless it is already watched.
-    fn watch(&self) -> Watching {
-        let Some(log) = &self.log else { return Watching::Well };
-        let Some(inotify) = &self.inotify else { return Watching::Blindly };
+    fn watch(&self) -> WatchState {
+        let Some(log) = &self.log else { return WatchState::Well };
+        let Some(inotify) = &self.inotify else { return WatchState::Blindly };
         let mut is_watched = self.is_watched.lock();
         if *is_watched {
-            return Watching::Well;
+            return WatchState::Well;
         }
-        let Ok(path) = CString::new(log.as_os_str().as_bytes()) else { return Watching::Blindly };
+        let Ok(path) = CString::new(log.as_os_str().as_bytes()) else { return WatchState::Blindly };
         let what = libc::IN_MODIFY | libc::IN_MOVE_SELF | libc::IN_DELETE_SELF;
         // SAFETY: a NUL-terminated path.
         *is_watched = unsafe { libc::inotify_add_watch(inotify.as_raw_fd(), path.as_ptr(), what) } >= 0;
-        if *is_watched { Watching::Anew } else { Watching::Blindly }
+        if *is_watched { WatchState::Anew } else { WatchState::Blindly }
     }
 
     /// Reads all pending events; returns whether there were any. A WAL file that was removed is watched again once it

@@ -133,7 +133,7 @@ impl State {
     /// Like `wake`, called by a thread that already knows of the change. Its own next sleep is not interrupted.
     fn wake_others(&mut self, own: &Arc<Sleeper>) {
         self.count += 1;
-        own.note(|news| news.all = true);
+        own.change(|news| news.all = true);
         own.has_turn.store(true, Ordering::SeqCst);
         self.ring_lines(Some(own), |news| news.all = true);
         let endings = self.endings.values().flatten().filter(|sleeper| !Arc::ptr_eq(sleeper, own));
@@ -190,12 +190,12 @@ impl State {
 
 impl Sleeper {
     fn wake(&self, what: impl FnOnce(&mut Changes)) {
-        self.note(what);
+        self.change(what);
         self.has_turn.store(true, Ordering::SeqCst);
         self.alarm.wake();
     }
 
-    fn note(&self, what: impl FnOnce(&mut Changes)) {
+    fn change(&self, what: impl FnOnce(&mut Changes)) {
         if let Some(news) = &self.news {
             what(&mut news.lock());
         }
@@ -416,7 +416,7 @@ impl Waiter {
             let woken = self.sleeper.alarm.sleep(pause, in_hand.as_ref().map(|watch| &watch.events), in_haste);
             if let Some(watch) = in_hand {
                 watch.is_presumed |= rest.is_some() && woken.touched;
-                watch.note(woken);
+                watch.woke(woken);
             }
             if woken.interrupted {
                 return Ok(false);

@@ -79,7 +79,7 @@ impl Watch {
         PAUSES[passed]
     }
 
-    pub(super) fn note(&mut self, woken: Woken) {
+    pub(super) fn woke(&mut self, woken: Woken) {
         if woken.touched {
             self.hurry();
         } else if woken.is_blind {

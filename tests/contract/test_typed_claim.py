@@ -228,8 +228,29 @@ def test_what_only_stops_the_program_gives_everything_back(open_queue):
 
     with open_queue() as queue:
         queue.enqueue_many(["a", "b", "c"])
-        queue._take_shape(Shape())
+        queue._set_shape(Shape())
         with pytest.raises(KeyboardInterrupt):
             queue.claim_many(3)
     with open_queue() as queue:
         assert [(item.status, item.retries) for item in queue.items()] == [("pending", 0)] * 3
+
+
+def test_a_type_that_exits_the_program_is_counted_against_its_item_alone(open_queue):
+    class Shape:
+        def decode(self, raw):
+            if raw == "b":
+                raise SystemExit
+            return raw
+
+    with open_queue() as queue:
+        for content in "abc":
+            queue.enqueue(content, group="g")
+        queue._set_shape(Shape())
+        with pytest.raises(SystemExit):
+            queue.claim_group()
+    with open_queue() as queue:
+        assert [(item.status, item.retries) for item in queue.items()] == [
+            ("pending", 0),
+            ("pending", 1),
+            ("pending", 0),
+        ]

@@ -15,7 +15,6 @@ STATEMENTS = Path(__file__).parents[2] / "src" / "sqlite" / "sql"
 INDEXES = {
     "next": ["ingest_queue_ready"],
     "next_in_group": ["ingest_queue_front"],
-    "next_group": ["ingest_queue_ready", "ingest_queue_working"],
     "next_free_in_group": ["ingest_queue_front", "ingest_queue_working"],
     "next_batch": ["ingest_queue_ready", "ingest_queue_working"],
     "next_beside": ["ingest_queue_front", "INTEGER PRIMARY KEY"],

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar as TypeVarWithDefault
 
+    from membox_queue.options import Status
+
     C_co = TypeVarWithDefault("C_co", default=Any, covariant=True)
 else:
     C_co = TypeVar("C_co", covariant=True)
@@ -34,7 +36,7 @@ class AsyncItem(Generic[C_co]):
         project: str | None
         source_path: str | None
         doc_date: str | None
-        status: _native._Status
+        status: Status
         retries: int
         error: str | None
         result: Any

@@ -23,7 +23,7 @@ C = TypeVar("C")
 
 
 class ItemIterator(Generic[C]):
-    """Claims for ever. Each item is renewed until `async with item:` ends it, and released if nothing did.
+    """Claims forever. Each item is renewed until `async with item:` ends it, and released if nothing did.
 
     It is released when the next one is asked for, at `aclose`, or when the loop is left. A later verb of the queue,
     including `close`, waits for that release.

@@ -292,7 +292,7 @@ class AsyncQueue(Calls[C], Generic[C]):
                 raise TimeoutError(f"item {id} has not ended within {limit:g} s")
 
     def __aiter__(self) -> ItemIterator[C]:
-        """Claim for ever. Each item is renewed until `async with item:` ends it, and released if nothing did."""
+        """Claim forever. Each item is renewed until `async with item:` ends it, and released if nothing did."""
         return ItemIterator(self)
 
     @property

@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 def loop(queue: Queue, handler: Callable[[Any], Any], *, stays: bool, **plan: Any) -> DrainReport:
     """Drain, or work until stopped. Ctrl-C and SIGTERM stop it; a second signal raises KeyboardInterrupt."""
     if is_async(handler):
-        options = {**queue._reopen_options, "type": queue.type}
+        from membox_queue.aio.twin import twin_of
+
         return run_async(
-            queue.path or ":memory:",
-            queue.name,
-            options,
-            lambda own: own.work(handler, **plan) if stays else own.drain(handler, **plan),
+            lambda: twin_of(queue), lambda own: own.work(handler, **plan) if stays else own.drain(handler, **plan)
         )
     return queue.work(handler, **plan) if stays else queue.drain(handler, **plan)
 
@@ -42,27 +40,29 @@ def loop_over(served: Sequence[Served], *, stays: bool, **plan: Any) -> DrainRep
         options: Any = {one.name: one.options for one in served}
         worker = Worker(first.file, handlers, options=options, **plan)
         return worker.run() if stays else worker.drain()
+    from membox_queue.aio import AsyncQueue
+    from membox_queue.aio.twin import loop_over_all
+
     with contextlib.ExitStack() as opened:
         others = [(opened.enter_context(Queue(one.file, one.name, **one.options)), one.handler) for one in rest]
         run = Plan(stays=stays, **plan)
         return run_async(
-            first.file, first.name, first.options, lambda own: own._loop(first.handler, run, own._stops, others)
+            lambda: AsyncQueue(first.file, first.name, **first.options),
+            lambda own: loop_over_all(own, first.handler, run, others),
         )
 
 
-def run_async(file: Any, name: str, options: dict[str, Any], start: "Start") -> DrainReport:
+def run_async(queue: "Callable[[], AsyncQueue]", start: "Start") -> DrainReport:
     """Run a loop of asyncio on a queue object of its own."""
     try:
-        return asyncio.run(awaiting(file, name, options, start))
+        return asyncio.run(awaiting(queue, start))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
 
 
-async def awaiting(file: Any, name: str, options: dict[str, Any], start: "Start") -> DrainReport:
+async def awaiting(queue: "Callable[[], AsyncQueue]", start: "Start") -> DrainReport:
     """Run the loop, and stop it when a signal comes."""
-    from membox_queue.aio import AsyncQueue
-
-    async with AsyncQueue(file, name, **options) as own:
+    async with queue() as own:
         is_watched = sys.stderr.isatty()
         running = asyncio.create_task(start(own))
         heard = []

@@ -186,7 +186,7 @@ def ask_to_stop(child: Child) -> None:
 
 
 def run(command: list[str], count: int, retry_failed: bool, watch: bool) -> tuple[DrainReport, int]:
-    """Run the command in so many processes. Return the sum of their reports, and the exit code."""
+    """Run the command in several processes. Return the sum of their reports, and the exit code."""
     with tempfile.TemporaryDirectory(prefix="membox-queue-") as folder:
         return Parent(command, count, retry_failed=retry_failed, watch=watch, folder=Path(folder)).run()
 

@@ -12,6 +12,7 @@ from membox_queue._native import Item
 from membox_queue.content.results import storable
 from membox_queue.content.shape import Fields, Shape, codec_of, decoded, encoded
 from membox_queue.loops.loop import HandlesItems
+from membox_queue.opening import content_shape
 from membox_queue.options import CallOptions
 from membox_queue.signatures import shows
 
@@ -137,7 +138,7 @@ class Handler(Registered[P, R]):
     def __init__(self, queue: Queue[Any], function: Callable[..., R]) -> None:
         if inspect.iscoroutinefunction(function):
             raise TypeError(f"{function.__name__} must be awaited; register it with an AsyncQueue")
-        super().__init__(function, queue._shape)
+        super().__init__(function, content_shape(queue))
         self.queue = queue
         """The queue that it handles."""
 
@@ -168,7 +169,7 @@ class AsyncHandler(Registered[P, R]):
     """A plain or coroutine function that `@queue.handler` made the handler of an `AsyncQueue`."""
 
     def __init__(self, queue: AsyncQueue[Any], function: Callable[..., R]) -> None:
-        super().__init__(function, queue._shape)
+        super().__init__(function, content_shape(queue))
         self.queue = queue
         """The queue that it handles."""
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def claimed_items(queue: _native.Queue[T]) -> Generator[_native.Item[T], Any, None]:
-    """Claim for ever. Each item is renewed until `with item:` ends it, and released if nothing did.
+    """Claim forever. Each item is renewed until `with item:` ends it, and released if nothing did.
 
     It is released when the next one is asked for, or when the loop is left.
     """

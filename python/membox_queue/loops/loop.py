@@ -17,6 +17,7 @@ from membox_queue.loops.plan import check_call
 from membox_queue.loops.progress import LoopEvent, reporter
 from membox_queue.loops.raised import log, meaning
 from membox_queue.loops.report import DrainReport
+from membox_queue.opening import content_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -246,9 +247,10 @@ def reason_lost(item: _native.Item) -> StaleClaimError:
 def shape_for(queue: _native.Queue, handler: Any) -> Any:
     """Return the type of the items that a handler gets from a queue."""
     wanted = handler.shape if isinstance(handler, HandlesItems) else None
-    if queue._shape is not None and wanted is not None and queue._shape.type != wanted.type:
-        raise TypeError(f"the queue {queue.name!r} holds {queue._shape.name}, and its handler takes {wanted.name}")
-    return queue._shape or wanted
+    shape = content_shape(queue)
+    if shape is not None and wanted is not None and shape.type != wanted.type:
+        raise TypeError(f"the queue {queue.name!r} holds {shape.name}, and its handler takes {wanted.name}")
+    return shape or wanted
 
 
 def wrapped(handler: Handler, middleware: Sequence[Middleware]) -> Handler:

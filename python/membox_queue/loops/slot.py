@@ -110,9 +110,7 @@ class Slot:
                 if index == 0:
                     return error, items
                 loop.notify_on_error(error, item, "handler")
-                if later := items[index + 1 :]:
-                    yield from self.call_store("finish", later[0], queue._release_many, later)
-                yield from self.call_store("finish", item, queue.mark_failed, item, error)
+                yield from self.call_store("finish", item, queue._fail_batch, items[index:], error)
                 return None, items[:index]
         return None, items
 
@@ -187,7 +185,7 @@ class Slot:
     def count_exit(self, items: list[_native.Item], exiting: BaseException) -> Requests[None]:
         """Count a handler's SystemExit against its item, as a lost claim is counted.
 
-        Otherwise an item whose handler always exits would be retried for ever, and end every worker.
+        Otherwise an item whose handler always exits would be retried forever, and end every worker.
         """
         loop = self.loop
         loop.is_exiting = True

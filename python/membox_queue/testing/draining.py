@@ -152,13 +152,13 @@ class DrainNow:
     ) -> DrainReport:
         """Do the same in the running event loop, with a coroutine function or a plain handler."""
         __tracebackhide__ = True
-        from membox_queue import AsyncQueue
+        from membox_queue.aio.twin import twin_of
 
         rounds = Rounds(queues or tuple(self._made), to_the_end, until)
         plan = rounds.plan(raise_errors, options)
         for queue in rounds:
             assert queue.path is not None, "a queue in memory cannot be opened a second time"
-            async with AsyncQueue(queue.path, queue.name, type=queue.type, **queue._reopen_options) as same:
+            async with twin_of(queue) as same:
                 rounds.stop = same.stop
                 rounds.add(await same.drain(handler, **plan))
         return rounds.outcome()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from membox_queue.content.generic import shape_of
 from membox_queue.loops.loop import HandlesItems
 from membox_queue.loops.registry import Registry
+from membox_queue.opening import content_shape, given_options, reopen_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,24 +132,25 @@ def queue_of(handler: Any, db: Any, name: str | None) -> tuple[Any, str, dict[st
     is_same = db is None or Path(db).resolve() == own.path
     is_same &= name in (None, own.name)
     # Another queue may not have the settings yet.
-    return db or own.path, name or own.name, dict(own._reopen_options if is_same else own._given)
+    return db or own.path, name or own.name, dict(reopen_options(own) if is_same else given_options(own))
 
 
 def type_named(queue: _native.Queue) -> dict[str, Any]:
     """Return the type of a queue's content by a name that another process can import."""
-    if queue._shape is None:
+    shape = content_shape(queue)
+    if shape is None:
         return {}
-    kind = queue._shape.type
+    kind = shape.type
     name = f"{kind.__module__}:{kind.__qualname__}" if isinstance(kind, type) else ""
     try:
         found = bool(name) and imported(name)
     except (ImportError, AttributeError, ValueError):
         found = None
     if name.startswith("__main__:"):
-        said = f"the type {queue._shape.name} is defined in the program that runs, which a worker cannot import; {MOVE}"
+        said = f"the type {shape.name} is defined in the program that runs, which a worker cannot import; {MOVE}"
         raise ValueError(said)
     if found is not kind:
-        raise ValueError(f"a worker cannot import the type {queue._shape.name}; make it a class of a module")
+        raise ValueError(f"a worker cannot import the type {shape.name}; make it a class of a module")
     return {"type": name}
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from membox_queue import _native
 from membox_queue.errors import QueueError
 from membox_queue.loops.loop import HandlesItems
+from membox_queue.opening import reopen_options
 from membox_queue.wire import settings
 from membox_queue.workers.names import check_handler, imported, type_named
 
@@ -135,7 +136,7 @@ def open_log(path: Path) -> Any:
 
 def settings_of(queue: _native.Queue) -> str:
     """Return the options of a queue as the JSON that a spawned worker is given."""
-    return json.dumps(settings.to_json(queue._reopen_options) | type_named(queue))
+    return json.dumps(settings.to_json(reopen_options(queue)) | type_named(queue))
 
 
 def settings_from(plain: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ use crate::python::waits;
 use crate::python::watcher::ClaimPlan;
 use crate::queue::{Claim, ClaimedItem};
 use crate::rules::ending::Meaning;
+use crate::rules::outcome::Ending;
 
 #[pymethods]
 impl Queue {
@@ -24,7 +25,7 @@ impl Queue {
            text_signature = "($self, *, wait=0.0, lease=None, group=None, worker=None)")]
     fn claim(&self, py: Python<'_>, wait: Arg, lease: Arg, group: Arg, worker: Arg) -> PyResult<Option<Item>> {
         let from = group_name(group)?.map_or(Pick::Queue, Pick::Group);
-        Ok(self.take(py, how(1, from, lease, worker)?, wait)?.pop())
+        Ok(self.claim_or_wait(py, how(1, from, lease, worker)?, wait)?.pop())
     }
 
     #[doc = words!(Queue.claim_many)]
@@ -40,7 +41,7 @@ impl Queue {
         worker: Arg,
     ) -> PyResult<Vec<Item>> {
         let from = group_name(group)?.map_or(Pick::Queue, Pick::Group);
-        self.take(py, how(positive("limit", limit)? as usize, from, lease, worker)?, wait)
+        self.claim_or_wait(py, how(positive("limit", limit)? as usize, from, lease, worker)?, wait)
     }
 
     #[doc = words!(Queue.claim_group)]
@@ -55,7 +56,7 @@ impl Queue {
         lease: Arg,
         worker: Arg,
     ) -> PyResult<Vec<Item>> {
-        self.take(py, how(most(limit)?, whole_group(group_name(group)?), lease, worker)?, wait)
+        self.claim_or_wait(py, how(most(limit)?, whole_group(group_name(group)?), lease, worker)?, wait)
     }
 
     #[doc = words!(Queue._plan_claim)]
@@ -84,7 +85,7 @@ impl Queue {
     fn _claim(&self, py: Python<'_>, plan: &ClaimPlan, left: f64) -> PyResult<Vec<Item>> {
         interpreter_exit::check(py)?;
         let left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
-        self.take_fitting(py, &plan.how, || match plan.wait {
+        self.claim_fitting(py, &plan.how, || match plan.wait {
             Duration::ZERO => Ok(py.native(|| self.core.claim(&plan.how))?),
             _ => Ok(py.native(|| self.core.claim_if_worth_it(&plan.how, left))?),
         })
@@ -92,14 +93,14 @@ impl Queue {
 }
 
 impl Queue {
-    fn take(&self, py: Python<'_>, how: Claim, wait: Arg) -> PyResult<Vec<Item>> {
+    fn claim_or_wait(&self, py: Python<'_>, how: Claim, wait: Arg) -> PyResult<Vec<Item>> {
         let wait = wait.map(|wait| patience("wait", wait)).transpose()?.unwrap_or_default();
         let started = Instant::now();
-        self.take_fitting(py, &how, || waits::for_items(py, &self.core, &how, wait.saturating_sub(started.elapsed())))
+        self.claim_fitting(py, &how, || waits::for_items(py, &self.core, &how, wait.saturating_sub(started.elapsed())))
     }
 
     /// Claims until an item fits the queue's type, or there is no item.
-    fn take_fitting(
+    fn claim_fitting(
         &self,
         py: Python<'_>,
         how: &Claim,
@@ -111,7 +112,7 @@ impl Queue {
             let items = held.into_iter().map(|held| Item::claimed(Arc::new(held), self.core.clone())).collect();
             let Some(shape) = self.shape.get(py) else { return Ok(items) };
             let in_order = matches!(how.pick, Pick::WholeGroup(_) | Pick::GroupOrOne);
-            let fitting = self.sort_out(py, shape.bind(py), items, in_order)?;
+            let fitting = self.fail_misfits(py, shape.bind(py), items, in_order)?;
             if is_empty || !fitting.is_empty() {
                 return Ok(fitting);
             }
@@ -119,51 +120,43 @@ impl Queue {
     }
 
     /// Returns the items whose content fits the queue's type, and fails the others. If the items must keep their order,
-    /// those after a failed one are released.
-    fn sort_out(
+    /// those behind a failed one are released. An error that stops the program releases all.
+    fn fail_misfits(
         &self,
         py: Python<'_>,
         shape: &Bound<'_, PyAny>,
-        items: Vec<Item>,
+        mut items: Vec<Item>,
         in_order: bool,
     ) -> PyResult<Vec<Item>> {
-        let mut fitting = Vec::with_capacity(items.len());
-        let mut left = items.into_iter();
-        while let Some(item) = left.next() {
-            let Err(error) = item.fit(py, shape) else {
-                fitting.push(item);
+        let mut index = 0;
+        while index < items.len() {
+            let Err(error) = items[index].fit(py, shape) else {
+                index += 1;
                 continue;
             };
             let meaning = ending::in_handler(error.value(py), false)?;
+            let Some(ending) = ending::of_raised(error.value(py), meaning)? else { return Err(error) };
             let is_misfit = meaning == Meaning::Failed;
-            let back = if !is_misfit {
-                self.give_back(py, fitting.drain(..).chain(left.by_ref()))
-            } else if in_order {
-                self.give_back(py, left.by_ref())
-            } else {
-                Ok(())
-            };
-            let ended = match ending::of_raised(error.value(py), meaning)? {
-                Some(ending) => py.native(|| self.core.finish(item.held()?, ending).map(drop).map_err(PyErr::from)),
-                None => Ok(()),
-            };
-            if let Err(failure) = back.and(ended) {
-                self.give_back(py, fitting.into_iter().chain(left)).ok();
+            let first = if is_misfit { index } else { 0 };
+            let end = if is_misfit && !in_order { index + 1 } else { items.len() };
+            let batch = items.drain(first..end).collect::<Vec<_>>();
+            if let Err(failure) = self.finish_batch(py, &batch, index - first, ending) {
+                self.finish_batch(py, &items, 0, Ending::released_now()).ok();
                 return Err(failure);
             }
             if !is_misfit {
                 return Err(error);
             }
         }
-        Ok(fitting)
+        Ok(items)
     }
 
-    fn give_back(&self, py: Python<'_>, items: impl Iterator<Item = Item>) -> PyResult<()> {
-        let items = items.collect::<Vec<_>>();
-        let held = items.iter().map(|item| Ok(&**item.held()?)).collect::<PyResult<Vec<&ClaimedItem>>>()?;
-        if !held.is_empty() {
-            py.native(|| self.core.release_many(&held))?;
+    fn finish_batch(&self, py: Python<'_>, items: &[Item], index: usize, ending: Ending) -> PyResult<()> {
+        if items.is_empty() {
+            return Ok(());
         }
+        let held = items.iter().map(|item| Ok(&**item.held()?)).collect::<PyResult<Vec<&ClaimedItem>>>()?;
+        py.native(|| self.core.finish_batch(&held, index, ending))?;
         Ok(())
     }
 }
@@ -175,7 +168,7 @@ fn how(limit: usize, pick: Pick, lease: Arg, worker: Arg) -> PyResult<Claim> {
 
 /// The named group; else the first free one, or a single item without a group, as in the loops.
 fn whole_group(group: Option<String>) -> Pick {
-    group.map_or(Pick::GroupOrOne, |group| Pick::WholeGroup(Some(group)))
+    group.map_or(Pick::GroupOrOne, Pick::WholeGroup)
 }
 
 /// The largest number of items to claim from a group.

@@ -73,6 +73,19 @@ impl Queue {
         Ok(py.native(|| self.core.release_many(&held))?)
     }
 
+    #[doc = words!(Queue._fail_batch)]
+    #[pyo3(signature = (items, exception, /))]
+    fn _fail_batch(
+        &self,
+        py: Python<'_>,
+        items: Vec<Bound<'_, PyAny>>,
+        exception: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        let held = items.iter().map(|item| Ok(&**claimed(item)?)).collect::<PyResult<Vec<&ClaimedItem>>>()?;
+        let ending = ending::of_failure(exception, None, false)?;
+        Ok(py.native(|| self.core.finish_batch(&held, 0, ending))?)
+    }
+
     #[doc = words!(Queue.extend)]
     #[pyo3(signature = (item, seconds))]
     fn extend(&self, py: Python<'_>, item: &Bound<'_, PyAny>, seconds: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -87,7 +100,7 @@ impl Queue {
     }
 }
 
-/// Whether a value is no JSON, rather than too large.
+/// Whether a value is not JSON, rather than too large.
 fn is_refused(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py)
 }

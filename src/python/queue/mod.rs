@@ -52,12 +52,13 @@ impl Queue {
         Ok(PyGenericAlias::new(cls.py(), cls.as_any(), kind)?.into_any())
     }
 
-    #[doc = words!(Queue._take_shape)]
+    #[doc = words!(Queue._set_shape)]
     #[pyo3(signature = (shape, /))]
-    fn _take_shape(&self, py: Python<'_>, shape: Py<PyAny>) -> PyResult<()> {
+    fn _set_shape(&self, py: Python<'_>, shape: Py<PyAny>) -> PyResult<()> {
         self.shape.set(py, shape).map_err(|_| PyValueError::new_err("the queue has a type already"))
     }
 
+    #[doc = words!(Queue._shape)]
     #[getter]
     fn _shape(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.shape.get(py).map(|shape| shape.clone_ref(py))

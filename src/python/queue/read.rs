@@ -15,7 +15,7 @@ use crate::python::item::Item;
 use crate::python::new_item::group as group_name;
 use crate::python::worker_info::WorkerInfo;
 use crate::queue::{Filter, Worker};
-use crate::rules::lease::Record;
+use crate::rules::lease::LeaseRecord;
 use crate::store::ReferencedItem;
 
 #[pymethods]
@@ -202,7 +202,7 @@ fn shown_workers(py: Python<'_>, workers: Vec<Worker>) -> PyResult<Vec<Py<Worker
 }
 
 /// The holder of the worker lease. A record of membox may have other types in its fields.
-fn worker_dict<'py>(py: Python<'py>, worker: &Record) -> PyResult<Bound<'py, PyDict>> {
+fn worker_dict<'py>(py: Python<'py>, worker: &LeaseRecord) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("pid", worker.pid.as_i64())?;
     dict.set_item("hostname", worker.hostname.as_str())?;

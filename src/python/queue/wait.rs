@@ -56,6 +56,7 @@ impl Queue {
         Ok(py.native(|| self.core.database_number())?)
     }
 
+    #[doc = words!(Queue._seconds)]
     #[staticmethod]
     #[pyo3(signature = (what, value, /))]
     fn _seconds(what: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {

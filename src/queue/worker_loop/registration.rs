@@ -10,7 +10,7 @@ use super::super::run::Verb;
 use super::super::workers::TIDY_LIMIT;
 use super::{Plan, WorkerLoop};
 use crate::error::{Error, Result};
-use crate::rules::worker::{Kind, Record};
+use crate::rules::worker::{Kind, WorkerRecord};
 use crate::store::{Liveness, LockWait, Scope};
 use crate::sync::Mutex;
 
@@ -18,7 +18,7 @@ use crate::sync::Mutex;
 const REGISTER_LIMIT: Duration = Duration::from_secs(1);
 
 pub(super) struct Registration {
-    record: Record,
+    record: WorkerRecord,
     key: String,
     running: Mutex<Option<Arc<dyn Liveness>>>,
     claiming: Mutex<Option<Arc<dyn Liveness>>>,
@@ -40,7 +40,7 @@ impl Registration {
                 names.push(queue.name().to_owned());
             }
         }
-        let record = Record {
+        let record = WorkerRecord {
             name: first.session()?.worker_name.to_string(),
             pid: process.pid,
             host: process.hostname.to_owned(),

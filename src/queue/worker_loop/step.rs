@@ -19,7 +19,7 @@ use crate::sync::wait;
 const LONGEST_CLOSING: Duration = Duration::from_millis(100);
 
 /// What a slot may do in this step.
-struct Turn {
+struct StepLimits {
     /// How many items the slot may claim.
     most: u64,
     /// Whether all other slots are idle.
@@ -58,7 +58,7 @@ impl WorkerLoop {
         self.queue_of(slot).check_ending(ending)
     }
 
-    /// Records the ends and claims, in as many moves as it takes. `settled` has what is recorded, also after an error.
+    /// Records the ends and claims, in as many moves as it takes. `settled` has what is recorded, even after an error.
     fn move_on(
         &self,
         slot: usize,
@@ -67,7 +67,7 @@ impl WorkerLoop {
     ) -> Result<Next> {
         let mut findings = Findings::default();
         loop {
-            let Some(Turn { most, is_last }) = self.prepare(slot) else {
+            let Some(StepLimits { most, is_last }) = self.prepare(slot) else {
                 return Ok(Next::Wait);
             };
             let may_take = most > 0;
@@ -85,7 +85,7 @@ impl WorkerLoop {
             } else {
                 let moved = self.record_and_claim(finishing, most, is_closing, std::mem::take(&mut findings));
                 let mut moved = moved.inspect_err(|_| self.unreserve(slot, may_take))?;
-                settled.extend(self.note(slot, finishing, std::mem::take(&mut moved.settled)));
+                settled.extend(self.empty_slot(slot, finishing, std::mem::take(&mut moved.settled)));
                 finishing.1.clear();
                 moved
             };
@@ -123,7 +123,7 @@ impl WorkerLoop {
     /// Reserves one item for the slot before a claim. While the last active slot finds out whether the loop is over, the
     /// others wait: one that woke meanwhile would work under a lease that is just being released. Returns `None` if that
     /// takes long.
-    fn prepare(&self, slot: usize) -> Option<Turn> {
+    fn prepare(&self, slot: usize) -> Option<StepLimits> {
         let started = Instant::now();
         let mut state = self.state.lock();
         while state.closing.is_some_and(|other| other != slot) && !state.over {
@@ -141,7 +141,7 @@ impl WorkerLoop {
             state.taken += 1;
             state.closing = (is_last && !self.plan.stays).then_some(slot);
         }
-        Some(Turn { most, is_last })
+        Some(StepLimits { most, is_last })
     }
 
     /// Ends what `prepare` began: the slot has claimed nothing.
@@ -238,7 +238,7 @@ impl WorkerLoop {
     }
 
     /// Called after the commit: empties the slot, which `close` may already have done.
-    fn note(
+    fn empty_slot(
         &self,
         slot: usize,
         finishing: &(usize, Vec<(Arc<ClaimedItem>, Ending)>),

@@ -14,8 +14,8 @@ use super::{Database, Location};
 use crate::error::Result;
 use crate::sync::Mutex;
 
-type Registry = HashMap<PathBuf, Weak<Database>>;
-static OPEN: Lazy<Mutex<Registry>> = Lazy::new(Mutex::default);
+type OpenFiles = HashMap<PathBuf, Weak<Database>>;
+static OPEN: Lazy<Mutex<OpenFiles>> = Lazy::new(Mutex::default);
 
 /// Wakes every waiting call of this process: the clock was changed, or the interpreter exits.
 #[cfg(feature = "python")]
@@ -26,7 +26,7 @@ pub fn wake_all() {
 
 /// The registry, locked during a fork.
 #[cfg(unix)]
-pub struct OpenDatabasesGuard(MutexGuard<'static, Registry>);
+pub struct OpenDatabasesGuard(MutexGuard<'static, OpenFiles>);
 
 #[cfg(unix)]
 impl OpenDatabasesGuard {

@@ -44,7 +44,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
 const TRIES_BEFORE_SLEEP: u32 = 2;
 
 /// A file, by device and inode; `None` for one in memory.
-type File = Option<(u64, u64)>;
+type FileKey = Option<(u64, u64)>;
 
 /// What the writer of a process remembers of its turns.
 #[derive(Default)]
@@ -68,7 +68,7 @@ impl Turns {
     }
 
     /// Calls `begin` until it gets the lock, for at most `limit`.
-    pub fn wait(&mut self, file: File, limit: Duration, begin: impl Fn() -> Result<()>) -> Result<()> {
+    pub fn wait(&mut self, file: FileKey, limit: Duration, begin: impl Fn() -> Result<()>) -> Result<()> {
         let started = Instant::now();
         let is_back_at_once = self.last_transaction.is_some_and(|time| started.duration_since(time) < AT_ONCE);
         self.times_at_once =
@@ -87,7 +87,7 @@ impl Turns {
 
     fn wait_as_occasional(
         &mut self,
-        file: File,
+        file: FileKey,
         started: Instant,
         limit: Duration,
         begin: impl Fn() -> Result<()>,
@@ -113,7 +113,7 @@ impl Turns {
 
     fn wait_as_steady(
         &mut self,
-        file: File,
+        file: FileKey,
         started: Instant,
         limit: Duration,
         begin: impl Fn() -> Result<()>,
@@ -150,7 +150,7 @@ impl Turns {
     }
 
     /// Sleeps for `pause`, or until another steady writer yields to this one.
-    fn sleep_until_yielded_to(&mut self, file: File, waited: Duration, pause: Duration) {
+    fn sleep_until_yielded_to(&mut self, file: FileKey, waited: Duration, pause: Duration) {
         if self.waits.is_none() && waited >= STEADY_PATIENCE {
             self.waits = take(file, Mark::SteadyWaits);
         }
@@ -172,7 +172,7 @@ impl Turns {
     }
 
     /// Lets an occasional writer that waits go first, and a steady one if this writer's turn is over.
-    fn yield_to_others(&mut self, file: File, started: Instant, limit: Duration) -> Yielded {
+    fn yield_to_others(&mut self, file: FileKey, started: Instant, limit: Duration) -> Yielded {
         let has_looked = self.looked_at.is_some_and(|time| started.duration_since(time) < LOOK_EVERY);
         if has_looked || self.disregards_until.is_some_and(|until| started < until) {
             return Yielded::ToNone;
@@ -192,7 +192,7 @@ impl Turns {
         }
     }
 
-    fn yield_to_occasional(&mut self, file: File, started: Instant, limit: Duration) -> Yielded {
+    fn yield_to_occasional(&mut self, file: FileKey, started: Instant, limit: Duration) -> Yielded {
         while is_taken(file, Mark::OccasionalWaits) {
             if started.elapsed() >= LONGEST_YIELD.min(limit) {
                 return Yielded::InVain;
@@ -218,11 +218,11 @@ fn is_busy(begun: &Result<()>) -> bool {
     matches!(begun, Err(Error::Busy(_)))
 }
 
-fn take(file: File, mark: Mark) -> Option<MarkGuard> {
+fn take(file: FileKey, mark: Mark) -> Option<MarkGuard> {
     file.and_then(|(device, inode)| MarkGuard::take(device, inode, mark))
 }
 
-fn is_taken(file: File, mark: Mark) -> bool {
+fn is_taken(file: FileKey, mark: Mark) -> bool {
     file.is_some_and(|(device, inode)| MarkGuard::is_taken(device, inode, mark))
 }
 

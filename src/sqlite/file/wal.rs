@@ -32,7 +32,7 @@ struct WalBuffer {
 }
 
 /// What becomes of a write.
-enum Decision {
+enum WriteDecision {
     /// It was added to the buffer.
     Keep,
     /// The buffer, which includes this write, is written now.
@@ -42,13 +42,13 @@ enum Decision {
 }
 
 impl WalBuffer {
-    fn add(&mut self, data: &[u8], offset: i64) -> Decision {
+    fn add(&mut self, data: &[u8], offset: i64) -> WriteDecision {
         let is_header = data.len() == FRAME_HEADER;
         // A header that does not follow the last write may only be rewritten in place: no page comes after it.
         if self.end != Some(offset) || self.open_frame.is_some() == is_header {
             self.end = Some(offset + data.len() as i64);
             self.open_frame = None;
-            return Decision::WriteSeparately(std::mem::take(&mut self.frames), self.start);
+            return WriteDecision::WriteSeparately(std::mem::take(&mut self.frames), self.start);
         }
         if self.frames.is_empty() {
             self.start = offset;
@@ -58,11 +58,11 @@ impl WalBuffer {
         match self.open_frame.take() {
             None => self.open_frame = Some(data[COMMIT_MARK] != [0; 4]),
             Some(commits) if commits || self.frames.len() >= MOST_BUFFERED => {
-                return Decision::WriteTogether(std::mem::take(&mut self.frames), self.start);
+                return WriteDecision::WriteTogether(std::mem::take(&mut self.frames), self.start);
             }
             Some(_) => {}
         }
-        Decision::Keep
+        WriteDecision::Keep
     }
 
     fn clear(&mut self) {
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn write(fd: c_int, data: *const c_void, length: usize, of
         let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), length) };
         (registry.wals.buffers.get_mut(&fd).map(|buffer| buffer.add(bytes, offset)), registry.inode(fd))
     };
-    if matches!(decision, Some(Decision::Keep)) {
+    if matches!(decision, Some(WriteDecision::Keep)) {
         return length as isize;
     }
     // The application may have closed the descriptor (`os.closerange`), and its number may be that of another file now.
@@ -116,11 +116,11 @@ pub unsafe extern "C" fn write(fd: c_int, data: *const c_void, length: usize, of
         return -1;
     }
     let is_written = match decision {
-        None | Some(Decision::Keep) => true,
-        Some(Decision::WriteTogether(frames, start)) => {
+        None | Some(WriteDecision::Keep) => true,
+        Some(WriteDecision::WriteTogether(frames, start)) => {
             return if write_all(fd, frames, start) { length as isize } else { -1 };
         }
-        Some(Decision::WriteSeparately(frames, start)) => frames.is_empty() || write_all(fd, frames, start),
+        Some(WriteDecision::WriteSeparately(frames, start)) => frames.is_empty() || write_all(fd, frames, start),
     };
     if !is_written {
         return -1;
@@ -231,10 +231,12 @@ mod tests {
     #[test]
     fn frames_are_buffered_until_one_commits() {
         let mut buffer = buffer_ending_at(32);
-        assert!(matches!(buffer.add(&header(false), 32), Decision::Keep));
-        assert!(matches!(buffer.add(&PAGE, 56), Decision::Keep));
-        assert!(matches!(buffer.add(&header(true), 568), Decision::Keep));
-        let Decision::WriteTogether(written, 32) = buffer.add(&PAGE, 592) else { panic!("the commit must go out") };
+        assert!(matches!(buffer.add(&header(false), 32), WriteDecision::Keep));
+        assert!(matches!(buffer.add(&PAGE, 56), WriteDecision::Keep));
+        assert!(matches!(buffer.add(&header(true), 568), WriteDecision::Keep));
+        let WriteDecision::WriteTogether(written, 32) = buffer.add(&PAGE, 592) else {
+            panic!("the commit must go out")
+        };
         assert_eq!(written.len(), 2 * (24 + 512));
         assert!(buffer.frames.is_empty());
     }
@@ -242,11 +244,13 @@ mod tests {
     #[test]
     fn a_write_that_does_not_follow_the_last_is_written_by_itself() {
         let mut buffer = WalBuffer::default();
-        assert!(matches!(buffer.add(&header(true), 9_000), Decision::WriteSeparately(frames, _) if frames.is_empty()));
-        assert!(matches!(buffer.add(&PAGE, 9_024), Decision::WriteSeparately(frames, _) if frames.is_empty()));
-        assert!(matches!(buffer.add(&header(false), 9_536), Decision::Keep));
         assert!(
-            matches!(buffer.add(&header(true), 32), Decision::WriteSeparately(frames, 9_536) if frames.len() == FRAME_HEADER)
+            matches!(buffer.add(&header(true), 9_000), WriteDecision::WriteSeparately(frames, _) if frames.is_empty())
+        );
+        assert!(matches!(buffer.add(&PAGE, 9_024), WriteDecision::WriteSeparately(frames, _) if frames.is_empty()));
+        assert!(matches!(buffer.add(&header(false), 9_536), WriteDecision::Keep));
+        assert!(
+            matches!(buffer.add(&header(true), 32), WriteDecision::WriteSeparately(frames, 9_536) if frames.len() == FRAME_HEADER)
         );
         assert!(buffer.frames.is_empty() && buffer.open_frame.is_none());
     }
@@ -255,7 +259,7 @@ mod tests {
     fn headers_that_are_rewritten_are_not_buffered() {
         let mut buffer = buffer_ending_at(2 * 536 + 32);
         for frame in 0..2 {
-            assert!(matches!(buffer.add(&header(true), 32 + frame * 536), Decision::WriteSeparately(..)));
+            assert!(matches!(buffer.add(&header(true), 32 + frame * 536), WriteDecision::WriteSeparately(..)));
         }
         assert!(buffer.frames.is_empty());
     }
@@ -266,15 +270,17 @@ mod tests {
         wals.add(7);
         let buffer = wals.buffers.get_mut(&7).unwrap();
         buffer.end = Some(32);
-        assert!(matches!(buffer.add(&header(false), 32), Decision::Keep));
-        assert!(matches!(buffer.add(&PAGE, 56), Decision::Keep));
+        assert!(matches!(buffer.add(&header(false), 32), WriteDecision::Keep));
+        assert!(matches!(buffer.add(&PAGE, 56), WriteDecision::Keep));
         assert!(wals.hold_frames());
         wals.discard_uncommitted([8].into_iter());
         assert!(wals.hold_frames(), "of another file");
         wals.discard_uncommitted([7].into_iter());
         assert!(!wals.hold_frames());
         let buffer = wals.buffers.get_mut(&7).unwrap();
-        assert!(matches!(buffer.add(&header(true), 32), Decision::WriteSeparately(frames, _) if frames.is_empty()));
+        assert!(
+            matches!(buffer.add(&header(true), 32), WriteDecision::WriteSeparately(frames, _) if frames.is_empty())
+        );
     }
 
     #[test]
@@ -284,7 +290,7 @@ mod tests {
         let mut written = 0;
         for _ in 0..2_000 {
             for data in [&header(false)[..], &PAGE[..]] {
-                if let Decision::WriteTogether(frames, _) = buffer.add(data, offset) {
+                if let WriteDecision::WriteTogether(frames, _) = buffer.add(data, offset) {
                     written += frames.len();
                 }
                 offset += data.len() as i64;
