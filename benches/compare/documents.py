@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any, Literal, TypeAlias
 
 Document: TypeAlias = str | dict[str, Any]
-Size: TypeAlias = Literal["small JSON", "5 KB", "100 KB"]
+Size: TypeAlias = Literal["small JSON", "100 bytes", "5 KB", "100 KB"]
 
-LENGTHS = {"5 KB": 5_000, "100 KB": 100_000}
+LENGTHS = {"100 bytes": 100, "5 KB": 5_000, "100 KB": 100_000}
 NUMBER_DIGITS = 8
 
 

@@ -66,16 +66,16 @@ class Scale:
 
 FULL_SCALE = Scale(
     rounds=3,
-    sizes=("small JSON", "5 KB", "100 KB"),
+    sizes=("100 bytes", "5 KB", "100 KB"),
     counts={
-        ("NORMAL", "small JSON"): 1_500,
+        ("NORMAL", "100 bytes"): 1_500,
         ("NORMAL", "5 KB"): 1_500,
         ("NORMAL", "100 KB"): 150,
-        ("FULL", "small JSON"): 400,
+        ("FULL", "100 bytes"): 400,
         ("FULL", "5 KB"): 400,
         ("FULL", "100 KB"): 80,
     },
-    batched={"small JSON": 10_000, "5 KB": 3_000, "100 KB": 300},
+    batched={"100 bytes": 10_000, "5 KB": 3_000, "100 KB": 300},
     backlogs=((0, 0), (1_000, 0), (100_000, 0), (0, 100_000), (0, 1_000_000)),
     claims=20,
     contended=12_000,
@@ -90,9 +90,14 @@ FULL_SCALE = Scale(
 # One round, without a spread: it shows that everything works, and the order of magnitude.
 QUICK_SCALE = Scale(
     rounds=1,
-    sizes=("5 KB",),
-    counts={("NORMAL", "5 KB"): 400, ("FULL", "5 KB"): 100},
-    batched={"5 KB": 1_000},
+    sizes=("100 bytes", "5 KB"),
+    counts={
+        ("NORMAL", "100 bytes"): 400,
+        ("NORMAL", "5 KB"): 400,
+        ("FULL", "100 bytes"): 100,
+        ("FULL", "5 KB"): 100,
+    },
+    batched={"100 bytes": 1_000, "5 KB": 1_000},
     backlogs=((0, 0), (1_000, 0), (100_000, 0), (0, 100_000)),
     claims=10,
     contended=2_500,

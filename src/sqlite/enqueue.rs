@@ -123,7 +123,7 @@ impl Transaction<'_> {
 impl NewRow {
     /// The values of `enqueue.sql`, in its order.
     pub(super) fn with_values<T>(&self, queue: &str, now: &str, run: impl FnOnce(&[&dyn ToSql]) -> T) -> T {
-        let padding_bytes = padding::pending(self.run_at);
+        let padding_bytes = padding::new(self.content.len(), self.run_at);
         run(params![
             queue,
             self.content,

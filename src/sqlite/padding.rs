@@ -14,8 +14,17 @@ const TOKEN: usize = 8;
 /// Milliseconds since 1970, from 1970-01-26 to the year 6429.
 const TIME_MS: usize = 6;
 
-/// The sizes of the two padding columns.
+/// A row with shorter content fits into one page of 4 KB in every status. Such a row is rewritten with its page in any case, so it
+/// gets no padding, which would only make it longer.
+const LONG: usize = 3_400;
+
+/// The sizes of the two padding columns. A statement that changes a row without padding leaves it so.
 pub type Padding = (i64, i64);
+
+/// The padding of a new row.
+pub fn new(content: usize, run_at: Option<i64>) -> Padding {
+    if content < LONG { (0, 0) } else { pending(run_at) }
+}
 
 pub fn pending(run_at: Option<i64>) -> Padding {
     fill_up("pending".len() + run_at.map_or(0, |_| TIME_MS))

@@ -1,6 +1,6 @@
 -- The queue of a new file. AUTOINCREMENT: an id is never used twice. The content stands last, so that reading and
--- writing the short columns does not walk through a long document. The fillers give a row room for what a claim and
--- its end write: SQLite rewrites only the changed pages of a row whose length stays the same, not the whole document.
+-- writing the short columns does not walk through a long document. The fillers give a row with a long document room for what a claim
+-- and its end write: SQLite rewrites only the changed pages of a row whose length stays the same, not the whole document.
 CREATE TABLE ingest_queue (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     project      TEXT,

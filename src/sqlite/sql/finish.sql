@@ -7,6 +7,7 @@ UPDATE ingest_queue
        started_at = CASE ?5 WHEN 'pending' THEN NULL ELSE started_at END,
        worker = CASE ?5 WHEN 'pending' THEN NULL ELSE worker END,
        claim_token = NULL, lease_until = NULL, lease_ms = NULL, holder = NULL, batch = NULL,
-       filler = zeroblob(?12), filler2 = zeroblob(?13)
+       filler = zeroblob(?12 * (length(filler) + length(filler2) > 0)),
+       filler2 = zeroblob(?13 * (length(filler) + length(filler2) > 0))
  WHERE id = ?1 AND queue = ?2 AND status = 'processing' AND attempt IS ?3 AND claim_token IS ?4 AND cancelled = 0
    AND (group_key IS NOT NULL) = ?14
