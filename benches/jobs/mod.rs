@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use membox_queue::{Ending, Next, Options, Plan, Queue, WorkerLoop};
+use rusqlite::blob::ZeroBlob;
 use rusqlite::{Connection, OptionalExtension, params};
 
 /// What a claim of the bare jobs writes as its token.
@@ -56,8 +57,8 @@ impl Raw {
                     none,
                     none,
                     none,
-                    57,
-                    40,
+                    ZeroBlob(57),
+                    ZeroBlob(40),
                     7_000_000_000_000_000_000i64
                 ])
                 .unwrap()
@@ -105,7 +106,8 @@ impl Raw {
                 "2026-06-14 10:00:00.000",
                 0,
                 42,
-                0
+                0,
+                false
             ])
             .unwrap();
     }

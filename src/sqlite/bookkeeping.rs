@@ -39,11 +39,12 @@ impl Triggers {
         })
     }
 
-    /// Called when a transaction has begun. The application may have created a trigger since the last one.
-    pub fn begin(&self, connection: &Connection) -> Result<()> {
+    /// Called when a transaction has begun. The application may have created a trigger since the last one. Returns whether
+    /// another connection may have written.
+    pub fn begin(&self, connection: &Connection) -> Result<bool> {
         let version = data_version(connection)?;
         if self.data_version.get() == Some(version) {
-            return Ok(());
+            return Ok(false);
         }
         let schema: i64 = connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))?;
         if self.schema.get() != Some(schema) {
@@ -51,7 +52,10 @@ impl Triggers {
             self.schema.set(Some(schema));
         }
         self.data_version.set(Some(version));
-        if self.are_foreign.get() { self.switch(connection, true) } else { Ok(()) }
+        if self.are_foreign.get() {
+            self.switch(connection, true)?;
+        }
+        Ok(true)
     }
 
     pub fn committed(&self, connection: &Connection) -> Result<()> {
@@ -92,28 +96,39 @@ fn data_version(connection: &Connection) -> Result<u32> {
 
 /// Changes of counts that are not written yet: for each queue, by how much each of its counts changes.
 #[derive(Default)]
-pub struct Uncounted(RefCell<Vec<(String, [i64; Status::ALL.len()])>>);
+pub struct Uncounted(RefCell<Vec<(String, [i64; 5])>>);
+
+/// The place of a status among the counts. Pending items and those in progress are counted together.
+fn place(status: Status) -> usize {
+    match status {
+        Status::Pending | Status::Processing => 0,
+        Status::Done => 1,
+        Status::Failed => 2,
+        Status::Blocked => 3,
+        Status::Cancelled => 4,
+    }
+}
 
 impl Uncounted {
     fn add(&self, queue: &str, status: Status, by: i64) {
         let mut queues = self.0.borrow_mut();
-        let place = queues.iter().position(|(name, _)| name == queue).unwrap_or_else(|| {
+        let number = queues.iter().position(|(name, _)| name == queue).unwrap_or_else(|| {
             queues.push((queue.to_owned(), Default::default()));
             queues.len() - 1
         });
-        queues[place].1[status as usize] += by;
+        queues[number].1[place(status)] += by;
     }
 }
 
 impl Transaction<'_> {
     /// Lets the statements of this transaction do their own bookkeeping, as far as that is possible.
     pub(super) fn keep_own_books(&self) -> Result<()> {
-        self.triggers.map_or(Ok(()), |triggers| triggers.switch_off(self.connection))
+        self.writer.map_or(Ok(()), |writer| writer.triggers.switch_off(self.connection))
     }
 
     /// Whether a statement must report its changes, because no trigger does.
     fn keeps_books(&self) -> bool {
-        self.triggers.is_some_and(|triggers| !triggers.are_on.get())
+        self.writer.is_some_and(|writer| !writer.triggers.are_on.get())
     }
 
     /// Runs a statement that changes items and does not report its changes: triggers do the bookkeeping.
@@ -123,7 +138,7 @@ impl Transaction<'_> {
     }
 
     pub(super) fn let_triggers_fire(&self) -> Result<()> {
-        self.triggers.map_or(Ok(()), |triggers| triggers.switch(self.connection, true))
+        self.writer.map_or(Ok(()), |writer| writer.triggers.switch(self.connection, true))
     }
 
     /// Reports that an item has passed from one status to another. `None` stands for a row that did not exist.
@@ -138,10 +153,12 @@ impl Transaction<'_> {
         if !self.keeps_books() {
             return Ok(());
         }
-        if let Some(from) = from {
-            self.uncounted.add(queue, from, -1);
+        if from.map(place) != Some(place(to)) {
+            if let Some(from) = from {
+                self.uncounted.add(queue, from, -1);
+            }
+            self.uncounted.add(queue, to, 1);
         }
-        self.uncounted.add(queue, to, 1);
         if has_group {
             let by = |status| i64::from(to == status) - i64::from(from == Some(status));
             self.run(statement!("group_changed"), params![id, by(Status::Pending), by(Status::Processing)])?;
@@ -176,13 +193,18 @@ impl Transaction<'_> {
         }
         let queues = std::mem::take(&mut *self.uncounted.0.borrow_mut());
         for (queue, by) in queues.iter().filter(|(_, by)| by.iter().any(|by| *by != 0)) {
-            self.run(statement!("counts_add"), params![queue, by[0], by[1], by[2], by[3], by[4], by[5]])?;
+            let values = params![queue, by[0], by[1], by[2], by[3], by[4]];
+            // The first item of a queue has no row to add to.
+            if self.run(statement!("counts_add"), values)? == 0 {
+                self.run(statement!("counts_new"), values)?;
+            }
         }
         Ok(())
     }
 
-    /// Forgets the changes of counts, after a rollback.
-    pub fn forget_counts(&self) {
+    /// Forgets what was changed, before it is rolled back.
+    pub fn forget_changes(&self) {
         self.uncounted.0.borrow_mut().clear();
+        self.forget_settings();
     }
 }

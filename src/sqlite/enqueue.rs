@@ -1,5 +1,6 @@
 //! The statements of an enqueue on SQLite.
 
+use rusqlite::blob::ZeroBlob;
 use rusqlite::{OptionalExtension, ToSql, params};
 
 use super::rows::text;
@@ -139,8 +140,8 @@ impl NewRow {
             self.group,
             self.key,
             self.key_until,
-            padding_bytes.0,
-            padding_bytes.1,
+            ZeroBlob(padding_bytes.0 as u64),
+            ZeroBlob(padding_bytes.1 as u64),
             self.checksum,
         ])
     }

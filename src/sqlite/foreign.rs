@@ -95,6 +95,7 @@ fn owned(value: &dyn ToSql) -> rusqlite::Result<Value> {
     let value = match &value {
         ToSqlOutput::Borrowed(value) => *value,
         ToSqlOutput::Owned(value) => ValueRef::from(value),
+        ToSqlOutput::ZeroBlob(length) => return Ok(Value::Bytes(vec![0; *length as usize])),
         _ => ValueRef::Null,
     };
     Ok(Value::column_result(value)?)

@@ -129,6 +129,9 @@ fn migrate(connection: &Connection, found: i64) -> Result<()> {
     let run = |sql: &str| connection.execute_batch(sql);
     if found > 0 {
         run(include_str!("migrations/leave.sql"))?;
+        if columns(connection, "membox_queue_counts")?.iter().any(|column| column.name == "pending") {
+            run(include_str!("migrations/leave_counts.sql"))?;
+        }
         return extend(connection);
     }
     if exists(connection, "ingest_queue")? {

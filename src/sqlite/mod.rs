@@ -38,7 +38,8 @@ use once_cell::unsync::OnceCell;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
-use self::bookkeeping::{Triggers, Uncounted};
+use self::bookkeeping::Uncounted;
+use self::file::WriterState;
 use crate::error::Result;
 use crate::model::Now;
 use crate::store::{Scope, Tx};
@@ -57,8 +58,8 @@ pub struct Transaction<'a> {
     database: &'a Database,
     now: Now,
     now_text: OnceCell<String>,
-    /// Of the writing connection.
-    triggers: Option<&'a Triggers>,
+    /// `None` in a read snapshot.
+    writer: Option<&'a WriterState>,
     uncounted: Uncounted,
 }
 
@@ -66,12 +67,12 @@ impl<'a> Transaction<'a> {
     /// A read snapshot.
     fn new(connection: &'a Connection, database: &'a Database, now: Now) -> Self {
         let (now_text, uncounted) = (OnceCell::new(), Uncounted::default());
-        Self { connection, database, now, now_text, triggers: None, uncounted }
+        Self { connection, database, now, now_text, writer: None, uncounted }
     }
 
     /// A write transaction, which has begun.
-    fn writing(connection: &'a Connection, database: &'a Database, now: Now, triggers: &'a Triggers) -> Self {
-        Self { triggers: Some(triggers), ..Self::new(connection, database, now) }
+    fn writing(connection: &'a Connection, database: &'a Database, now: Now, writer: &'a WriterState) -> Self {
+        Self { writer: Some(writer), ..Self::new(connection, database, now) }
     }
 
     fn now_text(&self) -> &str {

@@ -198,9 +198,16 @@ impl View for Transaction<'_> {
     }
 
     fn settings(&self, queue: &str) -> Result<StoredSettings> {
+        if let Some(known) = self.writer.and_then(|writer| writer.settings.of(queue)) {
+            return Ok(known);
+        }
         let mut statement = self.connection.prepare_cached(statement!("settings"))?;
         let read = |row: &rusqlite::Row| Ok(StoredSettings { text: text(row, 0)?, group_limit: text(row, 1)? });
-        Ok(statement.query_row(params![queue], read)?)
+        let stored = statement.query_row(params![queue], read)?;
+        if let Some(writer) = self.writer {
+            writer.settings.learn(queue, &stored);
+        }
+        Ok(stored)
     }
 
     fn worker_lease(&self, key: &str) -> Result<Option<String>> {

@@ -161,7 +161,7 @@ def test_a_status_that_is_none_is_refused_by_the_table(path, statement, made):
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE membox_queue_counts SET pending = 1.5",
+        "UPDATE membox_queue_counts SET active = 1.5",
         "UPDATE membox_queue_counts SET done = 'many'",
         "UPDATE membox_queue_groups SET pending = 'many'",
         "INSERT INTO membox_queue_holds VALUES ('ingest', x'00', 1.5)",

@@ -169,7 +169,9 @@ fn in_savepoint(tx: &Transaction, work: impl FnOnce() -> Result<()>) -> Result<(
     }
     run(connection, "SAVEPOINT joint")?;
     let answer = work().and_then(|()| tx.write_counts());
-    tx.forget_counts();
+    if answer.is_err() {
+        tx.forget_changes();
+    }
     if connection.is_autocommit() {
         return answer.and(Err(lost_transaction()));
     }

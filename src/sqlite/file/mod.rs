@@ -28,6 +28,7 @@ pub use {
     open::{PATIENCE, connect_existing, has_queue},
     readers::BorrowedReader,
     registry::is_open,
+    writer::WriterState,
 };
 
 use std::mem::ManuallyDrop;

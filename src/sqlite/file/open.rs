@@ -9,14 +9,13 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::super::bookkeeping::Triggers;
 use super::super::references::References;
 use super::super::{locks, migrate};
 use super::busy::busy;
 use super::checkpointer::Checkpointer;
 use super::group_commit::GroupCommit;
 use super::identity::Identity;
-use super::writer::{Patience, Writer};
+use super::writer::{Patience, Writer, WriterState};
 use super::{Database, Location};
 use crate::error::{Error, Result};
 use crate::process;
@@ -43,14 +42,14 @@ impl Database {
         };
         let checkpointer = checkpointer(&location);
         checkpointer.watch(&mut connection)?;
-        let triggers = Triggers::install(&connection)?;
+        let state = WriterState::install(&connection)?;
         let mut writer = Writer {
             connection: Some(connection),
             patience,
             commit_sync: CommitSync::Full,
             checked_at: None,
             turns: Box::default(),
-            triggers,
+            state,
         };
         for commit_sync in [CommitSync::Normal, CommitSync::Full] {
             writer.switch(commit_sync)?;

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::super::bookkeeping::Triggers;
 use super::super::locks;
 use super::open::{OpenMode, open};
 use super::readers::close_without_checkpoint;
-use super::writer::{Rollback, Writer, run};
+use super::writer::{Rollback, Writer, WriterState, run};
 use super::{Database, Location};
 use crate::error::Result;
 use crate::store::CommitSync;
@@ -23,7 +22,7 @@ impl Database {
             let (mut connection, _) = open(&self.location, OpenMode::ExistingOnly, &writer.patience, left)?;
             self.rewrite_wal(&connection)?;
             self.checkpointer.watch(&mut connection)?;
-            writer.triggers = Triggers::install(&connection)?;
+            writer.state = WriterState::install(&connection)?;
             writer.connection = Some(connection);
             writer.commit_sync = CommitSync::Full;
         }

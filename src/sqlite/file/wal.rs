@@ -6,7 +6,7 @@
 //! are discarded. A read or truncation of the WAL through the same descriptor first writes the buffered frames, so it
 //! sees them.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -73,7 +73,7 @@ impl WalBuffer {
 /// The buffers of all open WAL descriptors.
 #[derive(Default)]
 pub struct WalBuffers {
-    buffers: HashMap<c_int, WalBuffer>,
+    buffers: BTreeMap<c_int, WalBuffer>,
 }
 
 impl WalBuffers {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::super::bookkeeping::Triggers;
+use super::super::settings::KnownSettings;
 use super::super::{Transaction, locks};
 use super::busy::busy;
 use super::group_commit::Work;
@@ -87,8 +88,26 @@ pub(super) struct Writer {
     /// When the path last led to the file that was opened.
     pub(super) checked_at: Option<Instant>,
     pub(super) turns: Box<Turns>,
-    /// Of the connection.
-    pub(super) triggers: Triggers,
+    pub(super) state: WriterState,
+}
+
+/// What is known of the writing connection, and of the file as of its last transaction.
+pub struct WriterState {
+    pub triggers: Triggers,
+    pub settings: KnownSettings,
+}
+
+impl WriterState {
+    pub(super) fn install(connection: &Connection) -> Result<Self> {
+        Ok(Self { triggers: Triggers::install(connection)?, settings: KnownSettings::default() })
+    }
+
+    fn begin(&self, connection: &Connection) -> Result<()> {
+        if self.triggers.begin(connection)? {
+            self.settings.forget();
+        }
+        Ok(())
+    }
 }
 
 impl Writer {
@@ -139,6 +158,9 @@ impl Database {
         writer.turns.after_transaction();
         if let Err(Error::Io(_)) = &outcome {
             self.discard_connections(&mut writer);
+        }
+        if outcome.is_err() {
+            writer.state.settings.forget();
         }
         if has_served {
             writer.mark_served();
@@ -247,10 +269,10 @@ impl Database {
     ) -> (Result<()>, bool) {
         let connection = writer.connection();
         let _guard = Rollback(connection);
-        if let Err(error) = writer.triggers.begin(connection) {
+        if let Err(error) = writer.state.begin(connection) {
             return (Err(error), false);
         }
-        let tx = Transaction::writing(connection, self, clock.now(), &writer.triggers);
+        let tx = Transaction::writing(connection, self, clock.now(), &writer.state);
         self.group_commit.transact(&tx, commit_sync, clock, own, || {
             run(connection, "COMMIT").map_err(|error| match error {
                 Error::Io(text) => {
@@ -258,7 +280,7 @@ impl Database {
                 }
                 other => other,
             })?;
-            writer.triggers.committed(connection)?;
+            writer.state.triggers.committed(connection)?;
             self.check_files()?;
             self.checkpointer.after_commit(connection, commit_sync);
             Ok(())

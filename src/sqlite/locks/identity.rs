@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Inode {
     pub(super) device: u64,
     pub(super) number: u64,

@@ -1,6 +1,6 @@
 //! The registry of every descriptor that our copy of SQLite has open or parked.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{CStr, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -69,10 +69,10 @@ impl File {
 /// All files and descriptors of our copy of SQLite.
 #[derive(Default)]
 pub struct Registry {
-    pub(super) files: HashMap<Inode, File>,
-    inodes: HashMap<c_int, Inode>,
+    pub(super) files: BTreeMap<Inode, File>,
+    inodes: BTreeMap<c_int, Inode>,
     /// Usually one inode per name; more if a file was replaced while it was open here.
-    pub(super) names: HashMap<PathBuf, Vec<Inode>>,
+    pub(super) names: BTreeMap<PathBuf, Vec<Inode>>,
     pub(in crate::sqlite) wals: WalBuffers,
     /// Signs of claims whose items were dropped.
     pub(super) kept_liveness: Vec<KeptSign>,

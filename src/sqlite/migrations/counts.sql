@@ -1,14 +1,14 @@
 -- Counts and history: what would cost too much to find out when a caller asks.
 
--- How many rows of each queue stand in each status: counting them would mean reading them all.
+-- How many rows of each queue stand in each status: counting them would mean reading them all. Those in progress are few
+-- and stand in an index of their own, so `active` counts them with the pending ones: a claim changes no count.
 CREATE TABLE membox_queue_counts (
-    queue      TEXT PRIMARY KEY,
-    pending    INTEGER NOT NULL DEFAULT 0,
-    processing INTEGER NOT NULL DEFAULT 0,
-    done       INTEGER NOT NULL DEFAULT 0,
-    failed     INTEGER NOT NULL DEFAULT 0,
-    blocked    INTEGER NOT NULL DEFAULT 0,
-    cancelled  INTEGER NOT NULL DEFAULT 0
+    queue     TEXT PRIMARY KEY,
+    active    INTEGER NOT NULL DEFAULT 0,
+    done      INTEGER NOT NULL DEFAULT 0,
+    failed    INTEGER NOT NULL DEFAULT 0,
+    blocked   INTEGER NOT NULL DEFAULT 0,
+    cancelled INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 -- A row of the queue passes from one status to another. NULL stands for a row that did not exist, or is no more.
@@ -16,15 +16,16 @@ CREATE VIEW membox_queue_counted (queue, earlier, later) AS SELECT NULL, NULL, N
 
 CREATE TRIGGER membox_queue_counted INSTEAD OF INSERT ON membox_queue_counted
 BEGIN
-    INSERT INTO membox_queue_counts (queue, pending, processing, done, failed, blocked, cancelled)
-    VALUES (NEW.queue, (NEW.later IS 'pending') - (NEW.earlier IS 'pending'),
-            (NEW.later IS 'processing') - (NEW.earlier IS 'processing'), (NEW.later IS 'done') - (NEW.earlier IS 'done'),
-            (NEW.later IS 'failed') - (NEW.earlier IS 'failed'), (NEW.later IS 'blocked') - (NEW.earlier IS 'blocked'),
+    INSERT INTO membox_queue_counts (queue, active, done, failed, blocked, cancelled)
+    VALUES (NEW.queue,
+            (NEW.later IS 'pending' OR NEW.later IS 'processing')
+            - (NEW.earlier IS 'pending' OR NEW.earlier IS 'processing'),
+            (NEW.later IS 'done') - (NEW.earlier IS 'done'), (NEW.later IS 'failed') - (NEW.earlier IS 'failed'),
+            (NEW.later IS 'blocked') - (NEW.earlier IS 'blocked'),
             (NEW.later IS 'cancelled') - (NEW.earlier IS 'cancelled'))
     ON CONFLICT (queue) DO UPDATE
-       SET pending = pending + excluded.pending, processing = processing + excluded.processing,
-           done = done + excluded.done, failed = failed + excluded.failed, blocked = blocked + excluded.blocked,
-           cancelled = cancelled + excluded.cancelled;
+       SET active = active + excluded.active, done = done + excluded.done, failed = failed + excluded.failed,
+           blocked = blocked + excluded.blocked, cancelled = cancelled + excluded.cancelled;
 END;
 
 CREATE TRIGGER ingest_queue_count_insert AFTER INSERT ON ingest_queue

@@ -1,9 +1,9 @@
 -- Everything that triggers keep is made anew from the rows: counts, the order of groups, traces of removed rows. A queue
 -- that has nothing left is known all the same.
 DELETE FROM membox_queue_replaced;
-UPDATE membox_queue_counts SET pending = 0, processing = 0, done = 0, failed = 0, blocked = 0, cancelled = 0;
-INSERT OR REPLACE INTO membox_queue_counts
-    SELECT queue, sum(status = 'pending'), sum(status = 'processing'), sum(status = 'done'), sum(status = 'failed'),
+UPDATE membox_queue_counts SET active = 0, done = 0, failed = 0, blocked = 0, cancelled = 0;
+INSERT OR REPLACE INTO membox_queue_counts (queue, active, done, failed, blocked, cancelled)
+    SELECT queue, sum(status = 'pending' OR status = 'processing'), sum(status = 'done'), sum(status = 'failed'),
            sum(status = 'blocked'), sum(status = 'cancelled')
       FROM ingest_queue GROUP BY queue;
 DELETE FROM membox_queue_groups;
