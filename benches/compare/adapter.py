@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from abc import ABC, abstractmethod
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
@@ -85,6 +86,15 @@ class Adapter(ABC):
             handler(claimed.document)
             self.finish(claimed.receipt)
 
+    def work(self, handler: Callable[[Document], object], goes_on: Callable[[], bool]) -> None:
+        """Run the library's own worker, one of it, until `goes_on` says no; a plain loop where it has none."""
+        while goes_on():
+            if (claimed := self.claim()) is None:
+                time.sleep(0.001)
+                continue
+            handler(claimed.document)
+            self.finish(claimed.receipt)
+
     def wait(self, seconds: float) -> Claimed | None:
         """Claim, waiting for work that another process may put."""
         raise UnsupportedError("no verb that waits")
@@ -107,6 +117,11 @@ class Adapter(ABC):
             except UnsupportedError:
                 for document in documents:
                     library.put(document)
+
+    @classmethod
+    def fill_for_work(cls, folder: Path, documents: Sequence[Document]) -> None:
+        """Put documents so that `work` finds them."""
+        cls.fill(folder, documents)
 
     @classmethod
     @abstractmethod

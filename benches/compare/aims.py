@@ -44,15 +44,60 @@ BEST = "the best library"
 CAREFUL = "every at-least-once library"
 
 AIMS = (
-    Aim("put 5 KB, NORMAL", "put", label("NORMAL", "5 KB"), throughput.RATE, least=1.2, over=BASE),
-    Aim("put 5 KB, FULL", "put", label("FULL", "5 KB"), throughput.RATE, least=1.0, over=BASE),
-    Aim("batch of 100, 5 KB, NORMAL", "batch", label("NORMAL", "5 KB"), throughput.RATE, least=1.3, over=BEST),
-    Aim("batch of 100, 5 KB, FULL", "batch", label("FULL", "5 KB"), throughput.RATE, least=1.3, over=BEST),
-    Aim("claim + finish 5 KB, NORMAL", "claim", label("NORMAL", "5 KB"), throughput.RATE, least=1.3, over=BASE),
-    Aim("claim + finish 5 KB, FULL", "claim", label("FULL", "5 KB"), throughput.RATE, least=1.8, over=BASE),
-    Aim("claim + finish 5 KB, NORMAL", "claim", label("NORMAL", "5 KB"), throughput.RATE, least=3, over=CAREFUL),
-    Aim("claim + finish 5 KB, FULL", "claim", label("FULL", "5 KB"), throughput.RATE, least=3, over=CAREFUL),
-    Aim("drain, empty handler, 5 KB, NORMAL", "drain", label("NORMAL", "5 KB"), throughput.RATE, least=2, over=BASE),
+    *(
+        aim
+        for size, put, batch, claim, both in (("100 bytes", 1.1, 1.1, 1.1, 1.0), ("5 KB", 1.2, 1.5, 1.4, 1.2))
+        for aim in (
+            Aim(f"put {size}, NORMAL", "put", label("NORMAL", size), throughput.RATE, least=put, over=BASE),
+            Aim(f"put ×100, {size}, NORMAL", "batch", label("NORMAL", size), throughput.RATE, least=batch, over=BEST),
+            Aim(f"put ×1,000, {size}, NORMAL", "batch1000", label("NORMAL", size), throughput.RATE, least=1, over=BASE),
+            Aim(
+                f"claim + finish {size}, NORMAL",
+                "claim",
+                label("NORMAL", size),
+                throughput.RATE,
+                least=claim,
+                over=BASE,
+            ),
+            Aim(
+                f"put + claim + finish {size}, NORMAL",
+                "end-to-end",
+                label("NORMAL", size),
+                throughput.RATE,
+                least=both,
+                over=BASE,
+            ),
+            Aim(
+                f"work, empty handler, {size}, NORMAL",
+                "work",
+                label("NORMAL", size),
+                throughput.RATE,
+                least=1.5,
+                over=BASE,
+            ),
+            Aim(
+                f"work, empty handler, {size}, NORMAL",
+                "work",
+                label("NORMAL", size),
+                throughput.RATE,
+                least=1.3,
+                over="huey",
+            ),
+            Aim(f"put {size}, FULL", "put", label("FULL", size), throughput.RATE, least=1, over=BASE),
+            Aim(f"put ×100, {size}, FULL", "batch", label("FULL", size), throughput.RATE, least=1, over=BASE),
+            Aim(f"claim + finish {size}, FULL", "claim", label("FULL", size), throughput.RATE, least=1.5, over=BASE),
+            Aim(f"4 processes that loop, {size}", "loops", size, throughput.RATE, least=1, over="huey"),
+            Aim(
+                f"4 processes that loop, {size}, largest / smallest",
+                "loops",
+                size,
+                contention.UNFAIRNESS,
+                most=2,
+                unit="",
+            ),
+        )
+    ),
+    Aim("bytes of a pending item, 100 bytes", "space", "100 bytes", throughput.BYTES, most=1.5, over=BASE),
     Aim("claim + finish 100 KB, NORMAL", "claim", label("NORMAL", "100 KB"), throughput.RATE, least=2, over=BASE),
     Aim("claim + finish 100 KB, FULL", "claim", label("FULL", "100 KB"), throughput.RATE, least=2, over=BASE),
     *(
@@ -106,7 +151,7 @@ def _measured(aim: Aim, results: Results, libraries: list[str]) -> float | None:
         return max(values, default=None) if aim.is_worst else results.median(ours, aim.metric)
     others = [aim.over]
     if aim.over in (BEST, CAREFUL):
-        others = [name for name in libraries if name != OURS]
+        others = [name for name in libraries if not name.startswith(OURS)]
     if aim.over == CAREFUL:
         # Membox's bare statements have no lease that brings a dead worker's item back; they have an aim of their own.
         others = [name for name in others if name != BASE and load(name).delivers_at_least_once]

@@ -40,19 +40,20 @@ class Shift:
 
 
 def contend(
-    library: type[Adapter], folder: Path, sync: Sync, size: Size, count: int, seconds: float
+    library: type[Adapter], folder: Path, sync: Sync, size: Size, count: int, seconds: float, *, loops: bool = False
 ) -> dict[str, float]:
-    """Let the processes claim and finish until the time is over or nothing is left."""
+    """Let the processes claim and finish until the time is over or nothing is left; with `loops`, by their workers."""
     # A library that cannot be opened like this says so here, not in four processes.
     library(folder, sync).close()
-    library.fill(folder, documents.many(size, count))
+    (library.fill_for_work if loops else library.fill)(folder, documents.many(size, count))
     # Spawned, not forked: a fork would carry open files and locks of the libraries measured before.
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(PROCESSES)
     pipes, processes = [], []
     for _ in range(PROCESSES):
         mine, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=_work, args=(library.name, folder, sync, seconds, barrier, theirs))
+        target = _loop if loops else _work
+        process = context.Process(target=target, args=(library.name, folder, sync, seconds, barrier, theirs))
         process.start()
         theirs.close()
         pipes.append(mine)
@@ -99,6 +100,21 @@ def _work(name: str, folder: Path, sync: Sync, seconds: float, barrier: Barrier,
             shift.delivered.append(documents.number_of(claimed.document))
             _finish(queue, claimed.receipt, shift)
             shift.ended = time.monotonic()
+    pipe.send(shift)
+
+
+def _loop(name: str, folder: Path, sync: Sync, seconds: float, barrier: Barrier, pipe: Connection) -> None:
+    """Run the library's own worker in a process of its own."""
+    shift = Shift()
+
+    def handle(document: documents.Document) -> None:
+        shift.delivered.append(documents.number_of(document))
+        shift.ended = time.monotonic()
+
+    with load(name)(folder, sync) as queue:
+        barrier.wait(PATIENCE)
+        shift.started = shift.ended = time.monotonic()
+        queue.work(handle, lambda: time.monotonic() < shift.started + seconds)
     pipe.send(shift)
 
 

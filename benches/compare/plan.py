@@ -56,6 +56,7 @@ class Scale:
     backlogs: tuple[tuple[int, int], ...]
     claims: int
     contended: int
+    looped: int
     contended_seconds: float
     contended_syncs: tuple[Sync, ...]
     threaded: dict[Sync, int]
@@ -75,10 +76,11 @@ FULL_SCALE = Scale(
         ("FULL", "5 KB"): 400,
         ("FULL", "100 KB"): 80,
     },
-    batched={"100 bytes": 10_000, "5 KB": 3_000, "100 KB": 300},
+    batched={"100 bytes": 20_000, "5 KB": 3_000, "100 KB": 300},
     backlogs=((0, 0), (1_000, 0), (100_000, 0), (0, 100_000), (0, 1_000_000)),
     claims=20,
     contended=12_000,
+    looped=60_000,
     contended_seconds=1.5,
     contended_syncs=("NORMAL", "FULL"),
     threaded={"NORMAL": 1_600, "FULL": 800},
@@ -101,6 +103,7 @@ QUICK_SCALE = Scale(
     backlogs=((0, 0), (1_000, 0), (100_000, 0), (0, 100_000)),
     claims=10,
     contended=2_500,
+    looped=10_000,
     contended_seconds=0.3,
     contended_syncs=("NORMAL",),
     threaded={"NORMAL": 320, "FULL": 160},
@@ -152,6 +155,27 @@ def workloads(scale: Scale) -> list[Workload]:
             rate,
         ),
         Workload(
+            "batch1000",
+            "Put in batches of 1,000",
+            "Items per second, one thousand to a transaction.",
+            tuple(
+                Case(
+                    label("NORMAL", size),
+                    partial(throughput.put_batches, sync="NORMAL", size=size, count=scale.batched[size], batch=1_000),
+                )
+                for size in scale.sizes
+                if size != "100 KB"
+            ),
+            rate,
+        ),
+        Workload(
+            "space",
+            "Bytes on disk",
+            "Bytes of the closed file for each of 10,000 waiting items of 100 bytes; lower is better.",
+            (Case("100 bytes", partial(throughput.space, size="100 bytes", count=10_000)),),
+            (Column(throughput.BYTES, is_compared=True),),
+        ),
+        Workload(
             "claim",
             "Claim + finish",
             f"Items per second out of a queue that was filled before; {counted}.",
@@ -170,6 +194,13 @@ def workloads(scale: Scale) -> list[Workload]:
             "Drain with an empty handler",
             f"Items per second; a loop of claim, handler, finish where the library has no drain; {counted}.",
             by_size(throughput.drain),
+            rate,
+        ),
+        Workload(
+            "work",
+            "A worker with an empty handler",
+            f"Items per second of the library's own worker, a plain loop where it has none; {counted}.",
+            by_size(throughput.work),
             rate,
         ),
         Workload(
@@ -211,6 +242,32 @@ def workloads(scale: Scale) -> list[Workload]:
                 Column(contention.LOST),
                 Column(contention.DOUBLED),
                 Column(contention.BUSY),
+            ),
+        ),
+        Workload(
+            "loops",
+            f"{contention.PROCESSES} processes that loop",
+            f"The library's own workers for {scale.contended_seconds:g} s, by processes that share a file, NORMAL.",
+            tuple(
+                Case(
+                    size,
+                    partial(
+                        contention.contend,
+                        sync="NORMAL",
+                        size=size,
+                        count=scale.looped,
+                        seconds=scale.contended_seconds,
+                        loops=True,
+                    ),
+                )
+                for size in scale.sizes
+                if size != "100 KB"
+            ),
+            (
+                *rate,
+                Column(contention.UNFAIRNESS, digits=1),
+                Column(contention.LOST),
+                Column(contention.DOUBLED),
             ),
         ),
         Workload(

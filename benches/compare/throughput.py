@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from compare.documents import Document, Size
 
 RATE = "per second"
+BYTES = "bytes"
 BATCH = 100
 
 
@@ -36,15 +37,17 @@ def put(library: type[Adapter], folder: Path, sync: Sync, size: Size, count: int
     return {RATE: count / seconds}
 
 
-def put_batches(library: type[Adapter], folder: Path, sync: Sync, size: Size, count: int) -> dict[str, float]:
-    batches = [documents.many(size, BATCH, first) for first in range(0, count, BATCH)]
+def put_batches(
+    library: type[Adapter], folder: Path, sync: Sync, size: Size, count: int, batch: int = BATCH
+) -> dict[str, float]:
+    batches = [documents.many(size, batch, first) for first in range(0, count, batch)]
     with library(folder, sync) as queue:
         started = time.perf_counter()
-        for batch in batches:
-            queue.put_many(batch)
+        for each in batches:
+            queue.put_many(each)
         seconds = time.perf_counter() - started
-    check(library, folder, waiting=BATCH * len(batches), finished=0)
-    return {RATE: BATCH * len(batches) / seconds}
+    check(library, folder, waiting=batch * len(batches), finished=0)
+    return {RATE: batch * len(batches) / seconds}
 
 
 def claim_and_finish(library: type[Adapter], folder: Path, sync: Sync, size: Size, count: int) -> dict[str, float]:
@@ -84,6 +87,29 @@ def drain(library: type[Adapter], folder: Path, sync: Sync, size: Size, count: i
         raise BrokenError(f"the handler saw {len(seen)} documents of {count}, or not in their order")
     check(library, folder, waiting=0, finished=count)
     return {RATE: count / seconds}
+
+
+def work(library: type[Adapter], folder: Path, sync: Sync, size: Size, count: int) -> dict[str, float]:
+    items = documents.many(size, count)
+    library.fill_for_work(folder, items)
+    seen: list[Document] = []
+    with library(folder, sync) as queue:
+        started = time.perf_counter()
+        queue.work(seen.append, lambda: len(seen) < count)
+        seconds = time.perf_counter() - started
+    if seen != items:
+        raise BrokenError(f"the handler saw {len(seen)} documents of {count}, or not in their order")
+    check(library, folder, waiting=0, finished=count)
+    return {RATE: count / seconds}
+
+
+def space(library: type[Adapter], folder: Path, size: Size, count: int) -> dict[str, float]:
+    """Bytes of the closed file for each waiting item, beyond those of an empty queue."""
+    library(folder, "NORMAL").close()
+    empty = (folder / library.file_name).stat().st_size
+    library.fill(folder, documents.many(size, count))
+    check(library, folder, waiting=count, finished=0)
+    return {BYTES: ((folder / library.file_name).stat().st_size - empty) / count}
 
 
 def _take(queue: Adapter, expected: Document) -> None:

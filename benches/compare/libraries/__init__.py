@@ -22,12 +22,14 @@ MODULES = {
     "persist-queue": "persist_queue",
     "huey": "huey",
     OURS: "membox",
+    "membox_queue, keep_for=0": "membox:REMOVING",
 }
 
 
 def load(name: str) -> type[Adapter]:
     """Import one adapter by the library's name. Raises ImportError when the library is not installed."""
-    adapter: type[Adapter] = importlib.import_module(f"compare.libraries.{MODULES[name]}").LIBRARY
+    module, _, attribute = MODULES[name].partition(":")
+    adapter: type[Adapter] = getattr(importlib.import_module(f"compare.libraries.{module}"), attribute or "LIBRARY")
     return adapter
 
 

@@ -48,6 +48,14 @@ class Membox(Adapter):
     def drain(self, handler: Callable[[Document], object]) -> None:
         self.queue.drain(lambda item: handler(item.content))
 
+    def work(self, handler: Callable[[Document], object], goes_on: Callable[[], bool]) -> None:
+        def handle(item: Any) -> None:
+            handler(item.content)
+            if not goes_on():
+                self.queue.stop()
+
+        self.queue.work(handle)
+
     def wait(self, seconds: float) -> Claimed | None:
         item = self.queue.claim(wait=seconds)
         return None if item is None else Claimed(item.content, item)
@@ -63,4 +71,17 @@ class Membox(Adapter):
         return (to_text(document), kind, "pending", 0, None)
 
 
+class MemboxRemoving(Membox):
+    """The fair opponent of libraries that delete: a done item is removed in the transaction of its end."""
+
+    name = "membox_queue, keep_for=0"
+    notes = ("a done item is removed in the transaction of its end",)
+    census_sql = "SELECT sum(status = 'pending'), sum(status = 'processing'), NULL FROM ingest_queue"
+
+    def __init__(self, folder: Path, sync: Sync, *, threads: bool = False) -> None:
+        super().__init__(folder, sync, threads=threads)
+        self.queue.configure(keep_for=0)
+
+
 LIBRARY = Membox
+REMOVING = MemboxRemoving
