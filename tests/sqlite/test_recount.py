@@ -29,6 +29,15 @@ class History:
         self.held = []
         self.acts = [getattr(self, name) for name in sorted(dir(self)) if name.startswith("do_")]
 
+    def do_trigger_of_the_application(self):
+        """While there is one, our own statements run with triggers, too."""
+        self.rows("DROP TRIGGER IF EXISTS app_audit")
+        if self.dice.random() < 0.5:
+            self.rows("CREATE TRIGGER app_audit AFTER UPDATE ON ingest_queue BEGIN SELECT 1; END")
+
+    def do_keep_nothing(self):
+        self.queue.configure(keep_for=self.some(0, None))
+
     def close(self):
         self.connection.close()
         for queue in self.queues:
