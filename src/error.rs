@@ -17,11 +17,15 @@ pub enum Error {
     Duplicate { key: String, id: i64, why: &'static str },
 
     #[error(
-        "the queue would hold {pending} pending items and may hold {limit}; wait for workers, or raise max_pending"
+        "the queue '{queue}' would hold {pending} pending items and may hold {limit}; wait for workers, or raise \
+         max_pending"
     )]
     Full { queue: String, pending: i64, limit: i64 },
 
-    #[error("the batch has {added} new items and the queue may hold {limit}; make it smaller, or raise max_pending")]
+    #[error(
+        "the batch has {added} new items for the queue '{queue}', which may hold {limit}; make it smaller, or raise \
+         max_pending"
+    )]
     NeverRoom { queue: String, added: i64, limit: i64 },
 
     /// The values are JSON.

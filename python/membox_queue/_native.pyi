@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from types import GenericAlias, TracebackType
-from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, Unpack, final, overload
+from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypedDict, Unpack, final, overload
 from zoneinfo import ZoneInfo
 
 from typing_extensions import TypeVar, disjoint_base
@@ -65,6 +65,12 @@ _T = TypeVar("_T", default=Any)
 _T_co = TypeVar("_T_co", default=Any, covariant=True)
 _Seconds: TypeAlias = float | timedelta
 _Status: TypeAlias = Literal["pending", "processing", "done", "failed", "blocked", "cancelled"]
+
+class _NamedQueue(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def path(self) -> Path | None: ...
 
 class _LeaseHolder(TypedDict):
     pid: int
@@ -391,13 +397,18 @@ class WorkerInfo:
 class NewItem(Generic[_T_co]):
     """One element of `enqueue_many` with options of its own; see `Queue.enqueue` for them.
 
+    - `queue`: the queue it goes into, by default the one that enqueues it: a name, or a `Queue` or `AsyncQueue` of the
+      same file. The content is converted by the type of a queue given as an object; for a name it must be JSON.
+
     Its content is checked when it is enqueued.
     """
 
+    @overload
     def __new__(
         cls,
         content: _T_co,
         *,
+        queue: None = None,
         project: str | None = None,
         source_path: str | os.PathLike[str] | None = None,
         doc_date: str | date | None = None,
@@ -411,6 +422,25 @@ class NewItem(Generic[_T_co]):
         key_ttl: _Seconds | None = None,
         on_duplicate: Literal["return", "raise", "replace", "skip"] = "return",
     ) -> Self: ...
+    @overload
+    def __new__(
+        cls,
+        content: Any,
+        *,
+        queue: str | _NamedQueue,
+        project: str | None = None,
+        source_path: str | os.PathLike[str] | None = None,
+        doc_date: str | date | None = None,
+        priority: int = 0,
+        delay: _Seconds | None = None,
+        run_at: datetime | None = None,
+        max_retries: int | None = None,
+        headers: dict[str, Any] | None = None,
+        group: str | None = None,
+        key: str | ByContent | None = None,
+        key_ttl: _Seconds | None = None,
+        on_duplicate: Literal["return", "raise", "replace", "skip"] = "return",
+    ) -> NewItem[Any]: ...
     def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
     @property
     def content(self) -> _T_co:
@@ -715,6 +745,9 @@ class Queue(Generic[_T]):
         spawn: str | None = None,
     ) -> list[int | Any]:
         """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s.
+
+        `NewItem(…, queue=…)` goes into another queue of the file; the limits of each queue hold. If one of the queues is
+        full, nothing is written.
 
         With `connection`, they are written in your own transaction, as by `enqueue`, in a savepoint: if one of them is
         refused, none is written and your transaction goes on. If none is open, one is begun where the library would do

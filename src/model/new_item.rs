@@ -27,6 +27,8 @@ impl When {
 /// One item to enqueue.
 #[derive(Clone, Debug)]
 pub struct NewItem {
+    /// The queue it goes into; `None`: the one that enqueues it.
+    pub queue: Option<String>,
     pub content: Stored,
     pub project: Option<String>,
     pub source_path: Option<String>,
@@ -79,6 +81,7 @@ pub enum OnDuplicate {
 impl NewItem {
     pub fn new(content: impl Into<Stored>) -> Self {
         Self {
+            queue: None,
             content: content.into(),
             project: None,
             source_path: None,

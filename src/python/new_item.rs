@@ -1,12 +1,13 @@
 //! `NewItem`, and the one table of an item's options.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyGenericAlias, PyString, PyType};
 
 use super::convert::{content, count, date_text, duration_ms, headers, instant_ms, integer, path_text, text};
 use super::options::given;
 use crate::model::{self, Key, KeyName, LATEST_MS, OnDuplicate, Stored, When};
+use crate::rules::name;
 use crate::rules::settings::MOST_BYTES;
 
 /// How many characters of a content or an option `repr` shows.
@@ -43,6 +44,7 @@ impl ItemOptions<'_> {
     pub fn item(&self, content: Stored, limit: usize) -> PyResult<model::NewItem> {
         let when = when(given(&self.delay), given(&self.run_at))?;
         Ok(model::NewItem {
+            queue: None,
             content,
             project: text("project", given(&self.project))?,
             source_path: path_text("source_path", given(&self.source_path))?,
@@ -87,30 +89,41 @@ impl ItemOptions<'_> {
     }
 }
 
-#[doc = concat!("NewItem(content, *", item_options!(), ")\n--\n\n", words!(NewItem))]
+#[doc = concat!("NewItem(content, *, queue=None", item_options!(), ")\n--\n\n", words!(NewItem))]
 #[pyclass(frozen, module = "membox_queue")]
 pub struct NewItem {
     #[doc = words!(NewItem.content)]
     #[pyo3(get)]
     content: Py<PyAny>,
     item: model::NewItem,
+    /// The queue it goes into, if it was given as an object.
+    target: Option<Py<PyAny>>,
     /// Whether the content needs a queue's type to be stored.
     is_foreign: bool,
     /// The options as they were given.
-    options: Option<Py<PyDict>>,
+    options: Py<PyDict>,
 }
 
 #[pymethods]
 impl NewItem {
     #[new]
-    #[pyo3(signature = (content, **options), text_signature = None)]
-    fn new(content: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let given = options.map(|options| options.copy().map(Bound::unbind)).transpose()?;
+    #[pyo3(signature = (content, *, queue = None, **options), text_signature = None)]
+    fn new(
+        content: &Bound<'_, PyAny>,
+        queue: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let given = PyDict::new(content.py());
+        queue.map(|queue| given.set_item("queue", queue)).transpose()?;
+        options.map(|options| given.update(options.as_mapping())).transpose()?;
         let options = ItemOptions::read("NewItem.__new__", options)?;
         let stored = self::content(content, MOST_BYTES).ok();
         let is_foreign = stored.is_none();
-        let item = options.item(stored.unwrap_or_else(|| Stored::text(String::new())), MOST_BYTES)?;
-        Ok(Self { content: content.clone().unbind(), item, is_foreign, options: given })
+        let mut item = options.item(stored.unwrap_or_else(|| Stored::text(String::new())), MOST_BYTES)?;
+        let target = queue.map(queue_name).transpose()?;
+        item.queue = target.as_ref().map(|(name, _)| name.clone());
+        let target = target.and_then(|(_, object)| object);
+        Ok(Self { content: content.clone().unbind(), item, target, is_foreign, options: given.unbind() })
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -125,7 +138,7 @@ impl NewItem {
         } else {
             shortened(&self.item.content.text, |text| Ok(text.into()))?
         }];
-        for (name, value) in self.options.iter().flat_map(|options| options.bind(py).iter()) {
+        for (name, value) in self.options.bind(py).iter() {
             let value = value.repr()?.to_string();
             parts.push(format!("{name}={}", shortened(&value, |text| Ok(text.into()))?));
         }
@@ -135,6 +148,13 @@ impl NewItem {
     #[classmethod]
     fn __class_getitem__<'py>(cls: &Bound<'py, PyType>, kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         Ok(PyGenericAlias::new(cls.py(), cls.as_any(), kind)?.into_any())
+    }
+}
+
+impl NewItem {
+    /// The name of the queue it goes into, if it says one, and the queue itself if it was given as an object.
+    pub fn target(&self) -> Option<(&str, Option<&Py<PyAny>>)> {
+        self.item.queue.as_deref().map(|name| (name, self.target.as_ref()))
     }
 }
 
@@ -187,22 +207,41 @@ pub fn group(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     }
 }
 
-/// Reads an element of `enqueue_many`: a `NewItem` or plain content, converted by the queue's type if it has one.
+/// Reads an element of `enqueue_many`: a `NewItem` or plain content, converted by the type of the queue it goes into.
 pub fn new_item(
     element: &Bound<'_, PyAny>,
     limit: usize,
-    plain: impl Fn(&Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>>,
+    plain: impl Fn(&Bound<'_, PyAny>, Option<&NewItem>) -> PyResult<Option<Py<PyAny>>>,
 ) -> PyResult<model::NewItem> {
     let py = element.py();
-    let new = element.cast::<NewItem>().ok();
-    let given = new.map_or_else(|| element.clone(), |new| new.get().content.bind(py).clone());
-    let shaped = plain(&given)?;
+    let new = element.cast::<NewItem>().ok().map(Bound::get);
+    let given = new.map_or_else(|| element.clone(), |new| new.content.bind(py).clone());
+    let shaped = plain(&given, new)?;
     match new {
-        Some(new) if shaped.is_none() && !new.get().is_foreign => Ok(new.get().item.clone()),
+        Some(new) if shaped.is_none() && !new.is_foreign => Ok(new.item.clone()),
         Some(new) => {
+            // The limit of another queue is checked when that is looked up.
+            let limit = if new.item.queue.is_some() { MOST_BYTES } else { limit };
             let content = content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?;
-            Ok(model::NewItem { content, ..new.get().item.clone() })
+            Ok(model::NewItem { content, ..new.item.clone() })
         }
         None => Ok(model::NewItem::new(content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?)),
+    }
+}
+
+/// Reads a queue that was given by its name or as an object: its name, and the object.
+pub fn queue_name(queue: &Bound<'_, PyAny>) -> PyResult<(String, Option<Py<PyAny>>)> {
+    if queue.is_instance_of::<PyString>() {
+        let name = text("queue", Some(queue))?.unwrap_or_default();
+        name::check("a queue's name", &name)?;
+        return Ok((name, None));
+    }
+    // An AsyncQueue opens its file later, and is known by the same attributes.
+    match (queue.getattr("name"), queue.hasattr("_shape")?) {
+        (Ok(name), true) => Ok((name.extract()?, Some(queue.clone().unbind()))),
+        _ => {
+            let kind = queue.get_type().qualname()?;
+            Err(PyTypeError::new_err(format!("queue must be a name or a Queue of the same file, not {kind}")))
+        }
     }
 }

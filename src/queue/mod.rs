@@ -194,6 +194,11 @@ impl Queue {
         self.address.path()
     }
 
+    /// Returns whether both queues are in one database.
+    pub fn is_beside(&self, other: &Queue) -> bool {
+        self.address == other.address
+    }
+
     /// Ends this object's use of the file, and releases its worker lease and locks. Closing twice is harmless.
     pub fn close(&self) -> Result<()> {
         let released = match &*self.session.load() {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::model::Status;
 use crate::rules::key::{Taken, taken};
 use crate::rules::room;
-use crate::store::{Enqueue, EnqueueTx, Enqueued, NewRow, Put, View};
+use crate::store::{Destination, Enqueue, EnqueueTx, Enqueued, NewRow, Put, View};
 
 impl EnqueueTx for Transaction<'_> {
     fn put(&self, queue: &str, put: Put) -> Result<Option<i64>> {
@@ -36,16 +36,24 @@ impl EnqueueTx for Transaction<'_> {
 
 impl Transaction<'_> {
     pub(super) fn enqueue_all(&self, enqueue: &mut Enqueue) -> Result<Enqueued> {
-        let stored = self.settings(enqueue.queue)?;
-        if stored != *enqueue.known {
-            return Ok(Enqueued::SettingsChanged(stored));
+        let queues = enqueue.queues;
+        let mut changed = Vec::new();
+        for (number, queue) in queues.iter().enumerate() {
+            let stored = self.settings(queue.name)?;
+            if stored != *queue.known {
+                changed.push((number, stored));
+            }
         }
-        let pending = || Ok::<_, Error>(self.counts(enqueue.queue)?.pending);
-        let before = enqueue.max_pending.map(|_| pending()).transpose()?;
+        if !changed.is_empty() {
+            return Ok(Enqueued::SettingsChanged(changed));
+        }
+        let pending = |queue: &Destination| Ok::<_, Error>(self.counts(queue.name)?.pending);
+        let bounded = queues.iter().filter_map(|queue| queue.max_pending.map(|limit| (queue, limit)));
+        let before = bounded.map(|(queue, limit)| Ok((queue, limit, pending(queue)?))).collect::<Result<Vec<_>>>()?;
         let puts = std::mem::take(&mut enqueue.puts);
-        let ids = puts.into_iter().map(|put| self.put(enqueue.queue, put)).collect::<Result<_>>()?;
-        if let (Some(limit), Some(before)) = (enqueue.max_pending, before) {
-            room::check(enqueue.queue, limit, before, pending()?)?;
+        let ids = puts.into_iter().map(|put| self.put(queues[put.queue].name, put)).collect::<Result<_>>()?;
+        for (queue, limit, before) in before {
+            room::check(queue.name, limit, before, pending(queue)?)?;
         }
         Ok(Enqueued::Ids(ids))
     }

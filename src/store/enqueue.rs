@@ -24,6 +24,8 @@ pub struct NewRow {
 
 /// An item to enqueue. Times count from the transaction that writes it.
 pub struct Put {
+    /// The number of its queue in [`Enqueue::queues`].
+    pub queue: usize,
     pub row: NewRow,
     pub when: When,
     pub key: Option<Key>,
@@ -38,12 +40,17 @@ impl Put {
     }
 }
 
-/// Items to enqueue, all or none.
-pub struct Enqueue<'a> {
-    pub queue: &'a str,
+/// A queue that items are enqueued into.
+pub struct Destination<'a> {
+    pub name: &'a str,
     /// The stored settings that the items were checked against. If the store has others, nothing is written.
     pub known: &'a StoredSettings,
     pub max_pending: Option<i64>,
+}
+
+/// Items to enqueue, all or none.
+pub struct Enqueue<'a> {
+    pub queues: &'a [Destination<'a>],
     /// Taken when they are written, so that a large document is in memory once.
     pub puts: Vec<Put>,
 }
@@ -51,7 +58,8 @@ pub struct Enqueue<'a> {
 pub enum Enqueued {
     /// The id of each item; `None` if it was skipped, because its key is in use.
     Ids(Vec<Option<i64>>),
-    SettingsChanged(StoredSettings),
+    /// Queues whose settings the caller does not know, and what is stored. Nothing was written.
+    SettingsChanged(Vec<(usize, StoredSettings)>),
 }
 
 pub trait EnqueueTx {

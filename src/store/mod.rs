@@ -31,7 +31,7 @@ pub use address::{COMMIT_CHECK, FORK, LOCKS, install, wake_all};
 pub use advance::{Advance, Closing, End, Granted, LeaseRef, Moved, Served, Want, WhenDone};
 pub use claim::{ClaimTx, Scout};
 pub use engine::{ChangeWatch, CommitSync, Liveness, LockWait, Store};
-pub use enqueue::{Enqueue, EnqueueTx, Enqueued, NewRow, Put};
+pub use enqueue::{Destination, Enqueue, EnqueueTx, Enqueued, NewRow, Put};
 pub use finish::{Claimed, Fence, FinishTx};
 pub use foreign::{ForeignStatements, Statement};
 pub use health::Health;

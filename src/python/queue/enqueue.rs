@@ -11,7 +11,7 @@ use crate::model::NewItem;
 use crate::python::convert::{content as stored, patience};
 use crate::python::enlist::Enlistment;
 use crate::python::interpreter_exit::Native;
-use crate::python::new_item::{ItemOptions, new_item};
+use crate::python::new_item::{ItemOptions, NewItem as PyNewItem, new_item};
 use crate::python::waits;
 
 #[pymethods]
@@ -63,7 +63,10 @@ impl Queue {
             return Err(PyTypeError::new_err("enqueue_many takes an iterable of contents; for one use enqueue"));
         }
         let (py, queue) = (slf.py(), slf.get());
-        let plain = |content: &Bound<'_, PyAny>| queue.plain(content);
+        let plain = |content: &Bound<'_, PyAny>, new: Option<&PyNewItem>| match new.and_then(PyNewItem::target) {
+            None => queue.plain(content),
+            Some((name, target)) => queue.plain_for(content, name, target),
+        };
         let items = items.try_iter()?.enumerate().map(|(place, item)| {
             let item = item?;
             let read = |limit| new_item(&item, limit, plain);

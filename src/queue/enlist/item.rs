@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use super::{Outcome, Rows, Step, Steps, integer, text};
 use crate::error::{Error, Result};
-use crate::model::{NewItem, Now, OnDuplicate, Status, Value};
+use crate::model::{Now, OnDuplicate, Status, Value};
 use crate::queue::Queue;
 use crate::rules::key::{Taken, taken};
 use crate::rules::room;
-use crate::store::{ForeignStatements, Statement};
+use crate::store::{ForeignStatements, Put, Statement};
 
 pub struct ItemSteps {
     /// The statement that is running.
@@ -47,28 +47,28 @@ enum Running {
 }
 
 impl ItemSteps {
-    /// With `is_bounded`, the enqueue is refused if the queue is full.
-    pub fn new(queue: &Queue, item: NewItem, now: Now, is_bounded: bool) -> Result<Self> {
+    /// With a limit, the enqueue is refused if so many items are pending.
+    pub fn new(queue: &Queue, name: &str, put: Put, now: Now, max_pending: Option<i64>) -> Result<Self> {
         let foreign = queue.session()?.store.foreign();
-        let (row, key) = queue.prepare(item)?.at(now);
+        let (row, key) = put.at(now);
         let key = match (&row.key, key) {
-            (Some(name), Some(key)) => Some(KeyStatements {
-                name: name.clone(),
+            (Some(key_name), Some(key)) => Some(KeyStatements {
+                name: key_name.clone(),
                 on_duplicate: key.on_duplicate,
-                find: foreign.find_key(queue.name(), name, key.since(now), now)?,
-                free: Some(foreign.free_key(queue.name(), name)?),
+                find: foreign.find_key(name, key_name, key.since(now), now)?,
+                free: Some(foreign.free_key(name, key_name)?),
             }),
             _ => None,
         };
         Ok(Self {
             running: Running::Nothing,
             foreign,
-            queue: queue.name().to_owned(),
             path: queue.path(),
             key,
-            max_pending: queue.settings().settings.max_pending.filter(|_| is_bounded),
-            insert: Some(foreign.enqueue(queue.name(), &row, now)?),
+            max_pending,
+            insert: Some(foreign.enqueue(name, &row, now)?),
             replace: Some(foreign.replace(&row)?),
+            queue: name.to_owned(),
         })
     }
 }

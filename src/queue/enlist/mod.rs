@@ -67,7 +67,8 @@ impl Queue {
     /// Begins an enqueue on the caller's own connection.
     pub fn enlist(&self, item: NewItem) -> Result<Enlistment> {
         self.reread_settings()?;
-        let steps = ItemSteps::new(self, item, self.options.clock.now(), true)?;
+        let (name, max_pending) = (self.name(), self.settings().settings.max_pending);
+        let steps = ItemSteps::new(self, name, self.prepare(item)?, self.options.clock.now(), max_pending)?;
         self.enlistment(Box::new(steps), false)
     }
 
