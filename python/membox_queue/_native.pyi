@@ -746,8 +746,8 @@ class Queue(Generic[_T]):
     ) -> list[int | Any]:
         """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s.
 
-        `NewItem(…, queue=…)` goes into another queue of the file; the limits of each queue hold. If one of the queues is
-        full, nothing is written.
+        `NewItem(…, queue=…)` goes into another queue of the file; the limits of each queue hold. If one of the queues
+        is full, nothing is written.
 
         With `connection`, they are written in your own transaction, as by `enqueue`, in a savepoint: if one of them is
         refused, none is written and your transaction goes on. If none is open, one is begun where the library would do

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::Queue;
+use super::portions::AT_A_TIME;
 use super::run::{Change, Verb};
-use super::steps::AT_A_TIME;
 use super::target::{Target, Targets};
 use crate::error::{Error, Result};
 use crate::model::{Event, Status, When};
@@ -56,14 +56,14 @@ impl Queue {
         if ids.is_empty() {
             return Ok(0);
         }
-        let mut steps = ids.chunks(AT_A_TIME as usize);
-        self.in_steps(Verb::Repair, |tx| {
+        let mut portions = ids.chunks(AT_A_TIME as usize);
+        self.in_portions(Verb::Repair, |tx| {
             let run_at = due(tx, delay);
             let mut count = 0;
-            for id in steps.next().unwrap_or_default() {
+            for id in portions.next().unwrap_or_default() {
                 count += usize::from(bring_back(tx, *id, run_at)?);
             }
-            Ok((count, steps.len() > 0))
+            Ok((count, portions.len() > 0))
         })
     }
 

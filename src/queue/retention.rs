@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::portions::AT_A_TIME;
 use super::run::{Change, Verb};
-use super::steps::AT_A_TIME;
 use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::model::{Now, Status};
@@ -67,7 +67,7 @@ impl Queue {
         // Items that an unfinished sweep has skipped may be removable by now.
         *session.cursors.lock() = SweepCursors::default();
         let mut kept = None;
-        self.in_steps(Verb::Tend, |tx| {
+        self.in_portions(Verb::Tend, |tx| {
             let step = self.tidy(tx)?;
             kept = kept.take().or(step.kept);
             Ok((0, step.goes_on && !is_enough()))
@@ -213,7 +213,7 @@ impl Queue {
         let before = Now(self.options.clock.now().ms().saturating_sub(age_ms)).text();
         let mut cursor = SweepCursor::default();
         let (mut is_over, mut kept) = (false, None);
-        let removed = self.in_steps(Verb::Repair, |tx| {
+        let removed = self.in_portions(Verb::Repair, |tx| {
             let mut removed = 0;
             if !is_over {
                 let step = self.remove_older(tx, &mut cursor, status, &before, AT_A_TIME)?;
@@ -227,7 +227,7 @@ impl Queue {
     /// Removes all items of one status, in batches. Returns how many, and one of those that a foreign key keeps.
     pub fn purge(&self, status: Status) -> Result<(usize, Option<ReferencedItem>)> {
         let (mut after, mut kept) = (i64::MIN, None);
-        let removed = self.in_steps(Verb::Repair, |tx| {
+        let removed = self.in_portions(Verb::Repair, |tx| {
             // No index covers blocked rows, and none can skip rows that are kept. In those cases the whole table is
             // scanned.
             let (removed, is_more) = if status == Status::Blocked || tx.has_references()? {

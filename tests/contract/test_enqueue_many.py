@@ -147,7 +147,7 @@ def test_content_is_converted_by_the_type_of_the_queue_it_goes_into(queue, open_
     assert numbers.enqueue_many([NewItem("a text", queue="ingest")]) == [id + 1]
     with pytest.raises(TypeError, match=r"^items\[0\]: .*date"):
         queue.enqueue_many([NewItem(date(2026, 6, 14), queue="dates")])
-    with pytest.raises(TypeError, match="numbers|int"):
+    with pytest.raises(TypeError, match=r"numbers|int"):
         numbers.enqueue_many([NewItem("two", queue="numbers")])
 
 
