@@ -469,6 +469,15 @@ class Item(Generic[_T_co]):
     def queue(self) -> str:
         """The name of its queue."""
     @property
+    def home(self) -> str:
+        """The name of the queue it was enqueued into; its key belongs there."""
+    @property
+    def stage(self) -> int:
+        """How many stages it has behind it: 0 until a handler returns `Next`."""
+    @property
+    def parent(self) -> int | None:
+        """The id of the item that made it with `item.enqueue`; None if none did."""
+    @property
     def content(self) -> _T_co:
         """What was enqueued: str, bytes, or a JSON value. The raw text if the row cannot be read as its type.
 

@@ -156,6 +156,24 @@ impl Item {
         &self.item().queue
     }
 
+    #[doc = words!(Item.home)]
+    #[getter]
+    fn home(&self) -> &str {
+        self.item().home()
+    }
+
+    #[doc = words!(Item.stage)]
+    #[getter]
+    fn stage(&self) -> i64 {
+        self.item().stage
+    }
+
+    #[doc = words!(Item.parent)]
+    #[getter]
+    fn parent(&self) -> Option<i64> {
+        self.item().parent
+    }
+
     #[doc = words!(Item.content)]
     #[getter]
     fn content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

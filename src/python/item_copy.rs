@@ -10,9 +10,12 @@ use super::item::Item;
 use crate::model::{self, Now};
 
 /// What an item says about itself; the other attributes ask the file.
-const FIELDS: [&str; 24] = [
+const FIELDS: [&str; 27] = [
     "id",
     "queue",
+    "home",
+    "stage",
+    "parent",
     "content",
     "project",
     "source_path",
@@ -67,6 +70,10 @@ pub fn copied(fields: &Bound<'_, PyDict>) -> PyResult<Item> {
     let item = model::Item {
         id: optional(fields, "id")?.unwrap_or_default(),
         queue: text("queue")?.unwrap_or_default(),
+        home: text("home")?,
+        stage: optional(fields, "stage")?.unwrap_or_default(),
+        parent: optional(fields, "parent")?,
+        expires_at: None,
         content: ArcSwapOption::empty(),
         damage: None,
         project: text("project")?,

@@ -170,6 +170,8 @@ pub(super) fn prepared(item: NewItem) -> Put {
         group: item.group,
         key,
         key_until: None,
+        parent: None,
+        expires_at: None,
         checksum: Some(checksum),
     };
     Put { queue: 0, row, when: item.when, key: item.key }

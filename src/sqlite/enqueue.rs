@@ -143,6 +143,8 @@ impl NewRow {
             padding_bytes.0,
             padding_bytes.1,
             self.checksum,
+            self.parent,
+            self.expires_at,
         ])
     }
 

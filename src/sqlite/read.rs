@@ -19,7 +19,7 @@ impl View for Transaction<'_> {
     }
 
     fn get(&self, queue: &str, id: i64) -> Result<Option<Item>> {
-        Ok(self.item(id)?.filter(|item| item.queue == queue))
+        Ok(self.item(id)?.filter(|item| item.belongs_to(queue)))
     }
 
     fn is_gone(&self, id: i64) -> Result<bool> {

@@ -54,6 +54,10 @@ pub fn read_item(row: &Row) -> rusqlite::Result<Item> {
     Ok(Item {
         id: row.get(0)?,
         queue: text(row, 1)?.unwrap_or_default(),
+        home: text(row, 26)?,
+        stage: integer(row, 27)?.unwrap_or(0),
+        parent: integer(row, 28)?,
+        expires_at: integer(row, 29)?,
         content: ArcSwapOption::from_pointee(content),
         damage: unreadable.or(bad_headers),
         project: text(row, 4)?,

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::model::{Key, Now, When};
 
 /// A row ready to be inserted.
+#[derive(Clone)]
 pub struct NewRow {
     pub content: String,
     pub content_type: &'static str,
@@ -18,11 +19,16 @@ pub struct NewRow {
     pub group: Option<String>,
     pub key: Option<String>,
     pub key_until: Option<i64>,
+    /// The item that made it.
+    pub parent: Option<i64>,
+    /// When it is cancelled.
+    pub expires_at: Option<i64>,
     /// See `model::checksum`.
     pub checksum: Option<i64>,
 }
 
 /// An item to enqueue. Times count from the transaction that writes it.
+#[derive(Clone)]
 pub struct Put {
     /// The number of its queue in [`Enqueue::queues`].
     pub queue: usize,

@@ -31,6 +31,9 @@ class AsyncItem(Generic[C_co]):
     if TYPE_CHECKING:
         id: int
         queue: str
+        home: str
+        stage: int
+        parent: int | None
         project: str | None
         source_path: str | None
         doc_date: str | None
