@@ -8,7 +8,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from membox_queue._native import BY_CONTENT, Attempt, Item, NewItem, Rate, Retry, Schedule, WorkerInfo, __version__
+    from membox_queue._native import (
+        BY_CONTENT,
+        Attempt,
+        Item,
+        NewItem,
+        Next,
+        Rate,
+        Retry,
+        Schedule,
+        WorkerInfo,
+        __version__,
+    )
     from membox_queue.aio.item import AsyncItem
     from membox_queue.aio.queue import AsyncQueue
     from membox_queue.errors import (
@@ -57,6 +68,7 @@ __all__ = [
     "LoopEvent",
     "MissingDirectoryError",
     "NewItem",
+    "Next",
     "NotADatabaseError",
     "PayloadTooLargeError",
     "Queue",
@@ -98,6 +110,7 @@ MODULES = {
     "LoopEvent": "loops.progress",
     "MissingDirectoryError": "errors",
     "NewItem": "_native",
+    "Next": "_native",
     "NotADatabaseError": "errors",
     "PayloadTooLargeError": "errors",
     "Queue": "queue",

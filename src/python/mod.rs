@@ -12,7 +12,9 @@ mod new_item;
 mod settings;
 
 mod attempt;
+mod child;
 mod convert;
+mod destination;
 mod ending;
 mod enlist;
 mod error;
@@ -20,6 +22,7 @@ mod interpreter_exit;
 mod item;
 mod item_copy;
 mod lock;
+mod next_stage;
 mod queue;
 mod rate;
 mod retry;
@@ -51,6 +54,8 @@ mod _native {
     use super::lock::Lock;
     #[pymodule_export]
     use super::new_item::{ByContent, NewItem};
+    #[pymodule_export]
+    use super::next_stage::Next;
     #[pymodule_export]
     use super::queue::AwaitedEnd;
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! The queue's verbs: the only place where the rules and the store meet.
 
 mod advance;
+mod child;
 mod claim;
 mod enlist;
 mod enqueue;
@@ -8,6 +9,7 @@ mod finish;
 mod lease;
 mod lock;
 mod membox;
+mod next_stage;
 mod portions;
 mod progress;
 mod rate;

@@ -9,6 +9,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 use super::{Arg, Queue, within_limit};
 use crate::model::NewItem;
 use crate::python::convert::{content as stored, patience};
+use crate::python::destination::plain;
 use crate::python::enlist::Enlistment;
 use crate::python::interpreter_exit::Native;
 use crate::python::new_item::{ItemOptions, NewItem as PyNewItem, new_item};
@@ -63,9 +64,9 @@ impl Queue {
             return Err(PyTypeError::new_err("enqueue_many takes an iterable of contents; for one use enqueue"));
         }
         let (py, queue) = (slf.py(), slf.get());
-        let plain = |content: &Bound<'_, PyAny>, new: Option<&PyNewItem>| match new.and_then(PyNewItem::target) {
-            None => queue.plain(content),
-            Some((name, target)) => queue.plain_for(content, name, target),
+        let shape = queue.shape.get(py).map(|shape| shape.bind(py));
+        let plain = |content: &Bound<'_, PyAny>, new: Option<&PyNewItem>| {
+            plain(content, &queue.core, shape, new.and_then(PyNewItem::destination))
         };
         let items = items.try_iter()?.enumerate().map(|(place, item)| {
             let item = item?;
