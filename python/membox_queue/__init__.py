@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from membox_queue._native import BY_CONTENT, Attempt, Item, NewItem, Rate, Retry, Schedule, WorkerInfo, __version__
+    from membox_queue._native import BY_CONTENT, Attempt, Item, NewItem, Node, Rate, Retry, Schedule, WorkerInfo, __version__
     from membox_queue.aio.item import AsyncItem
     from membox_queue.aio.queue import AsyncQueue
     from membox_queue.errors import (
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ExistingFileError,
         GiveUp,
         MissingDirectoryError,
+        NeededItemError,
         NotADatabaseError,
         PayloadTooLargeError,
         QueueBusyError,
@@ -56,7 +57,9 @@ __all__ = [
     "Item",
     "LoopEvent",
     "MissingDirectoryError",
+    "NeededItemError",
     "NewItem",
+    "Node",
     "NotADatabaseError",
     "PayloadTooLargeError",
     "Queue",
@@ -97,7 +100,9 @@ MODULES = {
     "Item": "_native",
     "LoopEvent": "loops.progress",
     "MissingDirectoryError": "errors",
+    "NeededItemError": "errors",
     "NewItem": "_native",
+    "Node": "_native",
     "NotADatabaseError": "errors",
     "PayloadTooLargeError": "errors",
     "Queue": "queue",

@@ -25,7 +25,7 @@ class AsyncItem(Generic[C_co]):
     """A claimed item in asyncio; `async with item:` ends the claim as `with item:` does.
 
     All attributes of `Item` can be read here, except those that read the file: `lost` is what is known so far, and
-    `is_lost`, `is_cancelled`, `check` and `set_progress` are awaited.
+    `is_lost`, `is_cancelled`, `check`, `after` and `set_progress` are awaited.
     """
 
     if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class AsyncItem(Generic[C_co]):
         finished_at: datetime | None
         run_at: datetime | None
         lease_until: datetime | None
+        expires_at: datetime | None
         stopping: bool
         progress: float | None
         progress_note: str | None
@@ -90,6 +91,10 @@ class AsyncItem(Generic[C_co]):
     async def check(self) -> None:
         """Raise `StaleClaimError` if the claim is lost or the item was cancelled."""
         await self._run(self._item.check)
+
+    async def after(self) -> list[_native.Item[Any] | None]:
+        """Return the items it has waited for; see `Item.after`."""
+        return list(await self._run(getattr, self._item, "after"))
 
     async def set_progress(self, fraction: float, note: str | None = None) -> bool:
         """Record how far the work is. Return False if the claim was lost."""

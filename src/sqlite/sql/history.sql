@@ -2,9 +2,9 @@
 -- ?1 id ?2 queue ?3 how many, the latest
 SELECT * FROM (
     SELECT attempt, ending, worker, started_at, ended_at, error FROM membox_queue_history
-     WHERE item = ?1 AND EXISTS (SELECT 1 FROM ingest_queue WHERE id = ?1 AND queue = ?2)
+     WHERE item = ?1 AND EXISTS (SELECT 1 FROM ingest_queue WHERE id = ?1 AND (queue = ?2 OR home = ?2))
     UNION ALL
     SELECT attempt, 'done', worker, started_at, finished_at, NULL FROM ingest_queue
-     WHERE id = ?1 AND queue = ?2 AND status = 'done'
+     WHERE id = ?1 AND (queue = ?2 OR home = ?2) AND status = 'done'
      ORDER BY attempt DESC LIMIT ?3)
  ORDER BY attempt
