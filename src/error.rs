@@ -28,6 +28,12 @@ pub enum Error {
     )]
     NeverRoom { queue: String, added: i64, limit: i64 },
 
+    #[error(
+        "item {id} is needed by {}: they wait for it or need its result; delete them first, or all of them with tree=True",
+        ids(needed_by)
+    )]
+    Needed { id: i64, needed_by: Vec<i64> },
+
     /// The values are JSON.
     #[error("{text}")]
     SettingsConflict { name: &'static str, queue: String, given: String, stored: String, text: String },
@@ -129,4 +135,11 @@ impl Error {
             "the database is damaged: a table and its index disagree about {what}; restore a backup, nothing was changed"
         ))
     }
+}
+
+/// Names items: the first ten of them.
+fn ids(ids: &[i64]) -> String {
+    let shown = ids.iter().take(10).map(i64::to_string).collect::<Vec<_>>().join(", ");
+    let more = if ids.len() > 10 { ", …" } else { "" };
+    format!("item{} {shown}{more}", if ids.len() == 1 { "" } else { "s" })
 }

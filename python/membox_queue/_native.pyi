@@ -33,6 +33,7 @@ __all__ = [
     "LoopStep",
     "NewItem",
     "Next",
+    "Node",
     "Queue",
     "Rate",
     "Retry",
@@ -66,6 +67,12 @@ _T = TypeVar("_T", default=Any)
 _T_co = TypeVar("_T_co", default=Any, covariant=True)
 _Seconds: TypeAlias = float | timedelta
 _Status: TypeAlias = Literal["pending", "processing", "done", "failed", "blocked", "cancelled"]
+
+class _WithId(Protocol):
+    @property
+    def id(self) -> int: ...
+    @property
+    def attempt(self) -> int: ...
 
 class _NamedQueue(Protocol):
     @property
@@ -435,6 +442,9 @@ class NewItem(Generic[_T_co]):
         key: str | ByContent | None = None,
         key_ttl: _Seconds | None = None,
         on_duplicate: Literal["return", "raise", "replace", "skip"] = "return",
+        after: Iterable[int | _WithId | NewItem[Any]] = (),
+        if_failed: Literal["cancel", "run"] = "cancel",
+        expires: _Seconds | None = None,
     ) -> Self: ...
     @overload
     def __new__(
@@ -454,6 +464,9 @@ class NewItem(Generic[_T_co]):
         key: str | ByContent | None = None,
         key_ttl: _Seconds | None = None,
         on_duplicate: Literal["return", "raise", "replace", "skip"] = "return",
+        after: Iterable[int | _WithId | NewItem[Any]] = (),
+        if_failed: Literal["cancel", "run"] = "cancel",
+        expires: _Seconds | None = None,
     ) -> NewItem[Any]: ...
     def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
     @property
@@ -495,6 +508,32 @@ class Next(Generic[_T_co]):
     def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
     def _encoded(self, queue: Queue[Any], shape: Any, /) -> Next[Any]:
         """The same with its content as it is stored; `shape` is the type of the queue that the item is in."""
+
+@final
+class Node:
+    """An item of a tree, with what is below it; see `Queue.tree`."""
+
+    @property
+    def id(self) -> int:
+        """The id of the item."""
+    @property
+    def item(self) -> Item[Any] | None:
+        """The item; None if it was removed."""
+    @property
+    def after(self) -> list[Node]:
+        """The items it waits for or waited for, in the order given."""
+    @property
+    def children(self) -> list[Node]:
+        """The items it has made and does not wait for."""
+    @property
+    def needed_by(self) -> list[int]:
+        """The ids of items that wait for it and are not done, at most 100; only of the first node."""
+    @property
+    def repeated(self) -> bool:
+        """Whether the item is in the tree twice, and what is below it is shown in the other place."""
+    @property
+    def left_out(self) -> int:
+        """How many items directly below it are left out, because the tree is large."""
 
 @final
 class Item(Generic[_T_co]):
@@ -592,6 +631,16 @@ class Item(Generic[_T_co]):
     def lease_until(self) -> datetime | None:
         """When the claim ends, as it stood when the item was read; renewals do not change it."""
     @property
+    def expires_at(self) -> datetime | None:
+        """When it is cancelled, whatever it does; None: never."""
+    @property
+    def after(self) -> list[Item[Any] | None]:
+        """The items it waits for or waited for, in the order given, read from the file when asked for.
+
+        Once the item runs, all of them have ended; with `if_failed="run"`, look at their `status`. None stands for one
+        that was removed. A copy, such as an unpickled item, raises ValueError.
+        """
+    @property
     def lost(self) -> bool:
         """Whether the claim is gone, asked of the file at that moment. False for an item that was only read."""
     @property
@@ -626,6 +675,9 @@ class Item(Generic[_T_co]):
         key: str | ByContent | None = None,
         key_ttl: _Seconds | None = None,
         on_duplicate: Literal["return", "raise", "replace", "skip"] = "return",
+        after: Iterable[int | _WithId | NewItem[Any]] = (),
+        if_failed: Literal["cancel", "run"] = "cancel",
+        expires: _Seconds | None = None,
     ) -> None:
         """Enqueue an item with the end of this one: in the transaction that ends it as done or moved.
 
@@ -772,6 +824,9 @@ class Queue(Generic[_T]):
         key: str | ByContent | None = None,
         key_ttl: _Seconds | None = None,
         on_duplicate: Literal["return", "raise", "replace"] = "return",
+        after: Iterable[int | _WithId | NewItem[Any]] = (),
+        if_failed: Literal["cancel", "run"] = "cancel",
+        expires: _Seconds | None = None,
         connection: Any = None,
         wait: _Seconds = 0.0,
         spawn: str | None = None,
@@ -793,6 +848,9 @@ class Queue(Generic[_T]):
         key: str | ByContent | None = None,
         key_ttl: _Seconds | None = None,
         on_duplicate: Literal["skip"],
+        after: Iterable[int | _WithId | NewItem[Any]] = (),
+        if_failed: Literal["cancel", "run"] = "cancel",
+        expires: _Seconds | None = None,
         connection: Any = None,
         wait: _Seconds = 0.0,
         spawn: str | None = None,
@@ -815,6 +873,16 @@ class Queue(Generic[_T]):
         `"replace"` gives the existing item the new content and options, all of them, if it is still pending, else
         raises; its id, its place in the order of arrival and what it has failed so far stay. `"skip"` adds nothing and
         returns None, so that the caller knows whether its item is new.
+
+        With `after`, the item is `blocked` until those items are done, of whatever queue of the file. It takes ids, items
+        and `NewItem`s. New ones are enqueued before it, in the same transaction, as its children: they inherit its
+        `priority`, `project`, `expires` and the headers `traceparent` and `tracestate`, unless they were given their
+        own, and `max_pending` does not refuse them. If one of the items fails for good, is cancelled or removed, this
+        one is cancelled, and its `error` says why; `retry` of that item lets this one wait again. With
+        `if_failed="run"` it runs anyway. An id that does not exist is a ValueError. `Item.after` has the results.
+
+        An item that has not ended `expires` seconds after its enqueue is cancelled, whatever it does. Its handler is
+        told as by `cancel`, and its end is refused.
 
         With `connection`, one of sqlite3, apsw, SQLAlchemy (including a session) or Django on the same file, that
         library writes the item in your own transaction: it exists once you commit, and not if you roll back. Errors are
@@ -946,14 +1014,32 @@ class Queue(Generic[_T]):
         up stay failed, and so do items whose key is in use again; of several with one key only the latest is retried.
         """
     @overload
-    def retry(self, id: int, *, key: None = None, status: None = None, delay: _Seconds = 0.0) -> bool: ...
-    @overload
-    def retry(self, id: None = None, *, key: str, status: None = None, delay: _Seconds = 0.0) -> bool: ...
-    @overload
-    def retry(self, id: Iterable[int], *, key: None = None, status: None = None, delay: _Seconds = 0.0) -> int: ...
+    def retry(
+        self, id: int, *, key: None = None, status: None = None, delay: _Seconds = 0.0, tree: bool = False
+    ) -> bool: ...
     @overload
     def retry(
-        self, id: None = None, *, key: None = None, status: Literal["failed", "cancelled"], delay: _Seconds = 0.0
+        self, id: None = None, *, key: str, status: None = None, delay: _Seconds = 0.0, tree: bool = False
+    ) -> bool: ...
+    @overload
+    def retry(
+        self,
+        id: Iterable[int],
+        *,
+        key: None = None,
+        status: None = None,
+        delay: _Seconds = 0.0,
+        tree: Literal[False] = False,
+    ) -> int: ...
+    @overload
+    def retry(
+        self,
+        id: None = None,
+        *,
+        key: None = None,
+        status: Literal["failed", "cancelled"],
+        delay: _Seconds = 0.0,
+        tree: Literal[False] = False,
     ) -> int:
         """Return failed or cancelled items to pending, at their original position, with their retry count reset.
 
@@ -961,9 +1047,13 @@ class Queue(Generic[_T]):
         - `key`: the newest item with this key.
         - `status`: all items of this status, including those at their retry limit or given up.
         - `delay`: seconds until the items are due.
+        - `tree`: of one item, first all failed or cancelled items that it waits for.
 
-        Of one item, return whether it was returned to pending: False if it is neither failed nor cancelled, or if its
-        key is in use again. Of several, return how many; they are changed in small batches, and of several with one
+        An item that still waits for others becomes blocked instead. Items that were cancelled because of this one wait
+        again, to any depth; what a person cancelled does not. A deadline that has passed no longer holds.
+
+        Of one item, return whether it was brought back: False if it is neither failed nor cancelled, if its key is in
+        use again, or if an item it waits for has failed, was cancelled or removed (`tree=True` brings those back). Of several, return how many; they are changed in small batches, and of several with one
         key only the latest is retried.
         """
     def retry_all(self, *, delay: _Seconds = 0.0) -> int:
@@ -1002,8 +1092,31 @@ class Queue(Generic[_T]):
 
         The past means now. The item keeps its place in the order.
         """
-    def cancel(self, id: int | None = None, *, key: str | None = None) -> bool:
+    def answer(
+        self,
+        id: int | None = None,
+        result: Any = None,
+        *,
+        error: str | BaseException | None = None,
+        key: str | None = None,
+        key_ttl: _Seconds | None = None,
+    ) -> bool:
+        """End an item without a claim, for a person, a webhook or another program. Return whether it took effect.
+
+        - `id`, `key`: the item, or the newest with this key.
+        - `result`: a JSON value; the item is done.
+        - `error`: the item fails for good with that error, which replaces an earlier one.
+        - `key_ttl`: if no item with the key waits for an answer, keep this one for that long. An item that is enqueued
+          with the key finds it: its enqueue returns the id of the answer, which is done. The first answer counts.
+
+        A pending, delayed, blocked, running or failed item can be answered. False if there is no such item, or if it is
+        done or cancelled. The claim of a worker that holds it is lost; `item.check()` says that it was answered.
+        """
+    def cancel(self, id: int | None = None, *, key: str | None = None, tree: bool = False) -> bool:
         """Cancel an unfinished item. False if it is finished or already cancelled.
+
+        With `tree`, cancel also what it has made and what it waits for, to any depth, but not what another unfinished
+        item needs. Return whether any of them was cancelled. Items that were cancelled because of another stay so.
 
         An item in progress becomes `cancelled` when its worker reports, whatever the result, or when its lease ends.
         Until then the handler can check `item.cancelled`; its receipt is no longer valid.
@@ -1011,12 +1124,13 @@ class Queue(Generic[_T]):
     def purge(self, status: _Status = "failed") -> int:
         """Remove all items of one status and their keys, reserved or not, in small batches. Return how many.
 
-        Items to which a foreign key of your tables refers stay, and a warning in the log names one of them.
+        Items that others wait for, or whose result others need, stay. So do items to which a foreign key of your tables
+        refers, and a warning in the log names one of them.
         """
     def prune(self, older_than: _Seconds, *, status: Literal["done", "failed", "cancelled"] = "done") -> int:
         """Remove items of a finished status that ended longer ago than that, in small batches. Return how many.
 
-        Items whose key is still reserved stay, and so do those to which a foreign key of your tables refers; a warning
+        Items whose key is still reserved stay, and those that others need, and so do those to which a foreign key of your tables refers; a warning
         in the log names one of the latter.
         """
     def compact(self) -> None:
@@ -1135,16 +1249,19 @@ class Queue(Generic[_T]):
         """How an item's attempts ended, oldest first; the latest twenty."""
     def group_counts(self) -> dict[str, dict[str, int]]:
         """Unfinished items of each group: `{"coder": {"pending": 2, "processing": 1}}`."""
-    def delete(self, id: int | None = None, *, key: str | None = None) -> bool:
+    def delete(self, id: int | None = None, *, key: str | None = None, tree: bool = False) -> bool:
         """Remove an item, whatever its status. A receipt for it is no longer valid.
 
+        With `tree`, remove also what it has made and what it waits for, to any depth, all or nothing.
+
+        Raises `NeededItemError` if another item that is not done waits for it or needs its result.
         Raises `StorageError` with the name of the table if a foreign key of your tables refers to it.
         """
     def get(self, id: int | None = None, *, key: str | None = None) -> Item[_T] | None:
-        """One item of this queue: by its id, or the newest with this key. None if there is none.
+        """One item that is in this queue or began here: by its id, or the newest with this key. None if there is none.
 
-        `wait`, `cancel`, `retry`, `replay`, `delete`, `run_now`, `run_later` and `history` find their item in the same
-        two ways. Giving both, or neither, raises `TypeError`.
+        `wait`, `answer`, `cancel`, `retry`, `replay`, `delete`, `run_now`, `run_later`, `history` and `tree` find their
+        item in the same two ways. Giving both, or neither, raises `TypeError`.
         """
     def items(
         self,
@@ -1155,8 +1272,19 @@ class Queue(Generic[_T]):
         limit: int = 50,
         after: int | None = None,
         newest_first: bool = False,
+        home: bool = False,
     ) -> list[Item[_T]]:
-        """Return a page of items in the order of their ids; `after` is the last id of the previous page."""
+        """Return a page of items in the order of their ids; `after` is the last id of the previous page.
+
+        With `home`, they are the items that were enqueued here, wherever they are now.
+        """
+    def tree(self, id: int | None = None, *, key: str | None = None, limit: int = 1000) -> Node | None:
+        """Return an item with what it waits for and what it has made, to any depth. None if there is no such item.
+
+        At most `limit` items are read, the nearest first, and 500 levels.
+        """
+    def _uncovered(self) -> int:
+        """Return how many items have not ended that are here or began here; `coverage_note` calls this."""
     def counts(self) -> dict[str, int]:
         """Return how many items of this queue have each status, including zeros."""
     def pending(self) -> int:

@@ -55,6 +55,18 @@ class DuplicateItemError(QueueError):
         return str(self.args[0])
 
 
+class NeededItemError(QueueError):
+    """The item `id` cannot be deleted: the items `needed_by` wait for it or need its result. Nothing was removed."""
+
+    def __init__(self, message: str, id: int, needed_by: list[int]) -> None:
+        super().__init__(message, id, needed_by)
+        self.id = id
+        self.needed_by = needed_by
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class StaleClaimError(QueueError):
     """The claim was lost: another worker may be handling the item. `id` and `queue` say which item."""
 

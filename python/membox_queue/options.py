@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import date, datetime, timedelta
 
-    from membox_queue._native import ByContent, Rate, Retry
+    from membox_queue._native import ByContent, Item, NewItem, Rate, Retry
+    from membox_queue.aio.item import AsyncItem
     from membox_queue.loops.plan import Middleware, OnError
     from membox_queue.loops.progress import Progress
 
@@ -27,6 +28,9 @@ class AnyDuplicateOptions(TypedDict, total=False):
     group: str | None
     key: str | ByContent | None
     key_ttl: Seconds | None
+    after: Iterable[int | Item[Any] | AsyncItem[Any] | NewItem[Any]]
+    if_failed: Literal["cancel", "run"]
+    expires: Seconds | None
     connection: Any
     wait: Seconds
     spawn: str | None
@@ -75,6 +79,9 @@ class ChildOptions(TypedDict, total=False):
     key: str | ByContent | None
     key_ttl: Seconds | None
     on_duplicate: Literal["return", "raise", "replace", "skip"]
+    after: Iterable[int | Item[Any] | AsyncItem[Any] | NewItem[Any]]
+    if_failed: Literal["cancel", "run"]
+    expires: Seconds | None
 
 
 class QueueSettings(TypedDict, total=False):

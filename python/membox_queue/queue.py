@@ -342,12 +342,14 @@ class Queue(_native.Queue[T]):
             self._loops.discard(loop)
 
     def coverage_note(self, noun: str = "ingest", plural: str | None = None) -> str | None:
-        """Return a sentence with the number of pending items, to show below search results; None if there are none.
+        """Return a sentence with the number of unfinished items, to show below search results; None if there are none.
+
+        Blocked items count, and so do those that were enqueued here and are in another queue now.
 
         - `noun`: what an item is called, such as "order".
         - `plural`: the noun for several items. By default the noun with an s.
         """
-        count = self.pending()
+        count = self._uncovered()
         if count == 0:
             return None
         called = noun if count == 1 else plural or f"{noun}s"

@@ -1,5 +1,6 @@
 //! The nouns: plain data that every layer uses. They depend only on each other and on the rules.
 
+mod after;
 mod claim;
 mod content;
 mod event;
@@ -10,6 +11,7 @@ mod schedule;
 mod time;
 mod value;
 
+pub use after::{Answer, Deadline, IfFailed, Need};
 pub use claim::{Pick, Receipt};
 #[cfg(feature = "python")]
 pub use content::integer_beyond_64_bits;

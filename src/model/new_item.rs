@@ -1,6 +1,6 @@
 //! An item to enqueue.
 
-use super::{Now, Stored};
+use super::{Deadline, IfFailed, Need, Now, Stored};
 
 /// When an item is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -34,12 +34,18 @@ pub struct NewItem {
     pub source_path: Option<String>,
     pub doc_date: Option<String>,
     pub priority: i64,
+    /// Whether it was given a priority, so that it inherits none.
+    pub has_priority: bool,
     pub when: When,
     pub max_retries: Option<u32>,
     /// A JSON object, as text.
     pub headers: Option<String>,
     pub group: Option<String>,
     pub key: Option<Key>,
+    /// What it waits for, in this order.
+    pub after: Vec<Need>,
+    pub if_failed: IfFailed,
+    pub expires: Option<Deadline>,
 }
 
 /// The key of an item: at most one unfinished item per queue and key.
@@ -87,11 +93,15 @@ impl NewItem {
             source_path: None,
             doc_date: None,
             priority: 0,
+            has_priority: false,
             when: When::Now,
             max_retries: None,
             headers: None,
             group: None,
             key: None,
+            after: Vec::new(),
+            if_failed: IfFailed::Cancel,
+            expires: None,
         }
     }
 

@@ -127,7 +127,7 @@ fn later(exception: &Bound<'_, PyAny>) -> PyResult<(i64, bool)> {
 }
 
 /// Returns the failure text for `mark_failed`: a string as it is, or the description of an exception.
-fn failure_text(error: &Bound<'_, PyAny>) -> PyResult<String> {
+pub fn failure_text(error: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = error.cast::<PyString>() {
         return utf8_or_escaped(text);
     }

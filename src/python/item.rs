@@ -29,6 +29,8 @@ pub struct Item {
     result: PyOnceLock<Py<PyAny>>,
     /// The type of its queue, for what its handler enqueues. Most queues have none.
     shape: PyOnceLock<Py<PyAny>>,
+    /// What a claimed item has waited for, once it was asked for.
+    after: PyOnceLock<Py<PyAny>>,
     /// Whether the loop that handles it has been asked to stop.
     stopping: Arc<AtomicBool>,
 }
@@ -39,15 +41,16 @@ enum Source {
         queue: Arc<queue::Queue>,
         beat: Mutex<Option<Heartbeat>>,
     },
-    Read(Box<model::Item>),
+    /// The queue it was read from.
+    Read(Box<model::Item>, Option<Arc<queue::Queue>>),
     /// Unpickled.
     Copied(Box<model::Item>),
 }
 
 impl Item {
     fn from_source(source: Source) -> Self {
-        let [content, headers, result, shape] = [const { PyOnceLock::new() }; 4];
-        Self { source, content, headers, result, shape, stopping: Arc::default() }
+        let [content, headers, result, shape, after] = [const { PyOnceLock::new() }; 5];
+        Self { source, content, headers, result, shape, after, stopping: Arc::default() }
     }
 
     pub fn claimed(held: Arc<ClaimedItem>, queue: Arc<queue::Queue>) -> Self {
@@ -59,8 +62,8 @@ impl Item {
         Self { stopping, ..Self::claimed(held, queue) }
     }
 
-    pub fn read(item: model::Item) -> Self {
-        Self::from_source(Source::Read(Box::new(item)))
+    pub fn read(item: model::Item, queue: Option<Arc<queue::Queue>>) -> Self {
+        Self::from_source(Source::Read(Box::new(item), queue))
     }
 
     /// Creates a copy, with values that Python has already.
@@ -78,10 +81,19 @@ impl Item {
         copy
     }
 
+    /// The status, for other classes of this module.
+    pub fn status_text(&self) -> &str {
+        &self.item().status
+    }
+
+    pub fn number(&self) -> i64 {
+        self.item().id
+    }
+
     fn item(&self) -> &model::Item {
         match &self.source {
             Source::Claimed { held, .. } => &held.item,
-            Source::Read(item) | Source::Copied(item) => item,
+            Source::Read(item, _) | Source::Copied(item) => item,
         }
     }
 
@@ -113,7 +125,7 @@ impl Item {
         let held = self.held()?;
         match &self.source {
             Source::Claimed { queue, .. } => Ok((held, queue)),
-            Source::Read(_) | Source::Copied(_) => Err(PyValueError::new_err("the item was only read")),
+            Source::Read(..) | Source::Copied(_) => Err(PyValueError::new_err("the item was only read")),
         }
     }
 
@@ -121,7 +133,7 @@ impl Item {
     pub fn held(&self) -> PyResult<&Arc<ClaimedItem>> {
         match &self.source {
             Source::Claimed { held, .. } => Ok(held),
-            Source::Read(item) => Err(PyValueError::new_err(format!(
+            Source::Read(item, _) => Err(PyValueError::new_err(format!(
                 "item {} was only read, not claimed; pass an item that claim() returned",
                 item.id
             ))),
@@ -328,6 +340,37 @@ impl Item {
         datetime(py, self.item().lease_until)
     }
 
+    #[doc = words!(Item.expires_at)]
+    #[getter]
+    fn expires_at<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        datetime(py, self.item().expires_at)
+    }
+
+    #[doc = words!(Item.after)]
+    #[getter]
+    fn after<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let queue = match &self.source {
+            Source::Claimed { queue, .. } | Source::Read(_, Some(queue)) => queue,
+            Source::Read(item, None) | Source::Copied(item) => {
+                return Err(PyValueError::new_err(format!(
+                    "item {} is a copy, which knows no file; ask the item that queue.get({}) returns",
+                    item.id, item.id
+                )));
+            }
+        };
+        let read = || -> PyResult<Py<PyAny>> {
+            let id = self.item().id;
+            let found = py.native(|| queue.after(id))?;
+            let shown = found.into_iter().map(|item| item.map(|item| Self::read(item, Some(queue.clone()))));
+            Ok(shown.collect::<Vec<_>>().into_pyobject(py)?.unbind())
+        };
+        match &self.source {
+            // What a claimed item has waited for has ended.
+            Source::Claimed { .. } => Ok(self.after.get_or_try_init(py, read)?.bind(py).clone()),
+            _ => Ok(read()?.into_bound(py)),
+        }
+    }
+
     #[doc = words!(Item.lost)]
     #[getter]
     fn lost(&self, py: Python<'_>) -> PyResult<bool> {
@@ -342,7 +385,7 @@ impl Item {
     #[getter]
     fn cancelled(&self, py: Python<'_>) -> PyResult<bool> {
         match &self.source {
-            Source::Read(item) | Source::Copied(item) => Ok(item.status == Status::Cancelled.as_str()),
+            Source::Read(item, _) | Source::Copied(item) => Ok(item.status == Status::Cancelled.as_str()),
             Source::Claimed { queue, .. } if queue.is_closed() => Ok(false),
             Source::Claimed { held, queue, .. } => Ok(py.native(|| queue.is_cancelled(held))?),
         }
@@ -479,13 +522,17 @@ impl Item {
     fn stale(&self, py: Python<'_>) -> PyErr {
         let error = match &self.source {
             Source::Claimed { held, queue, .. } => py.native(|| queue.why_stale(held)).unwrap_or_else(|error| error),
-            Source::Read(item) | Source::Copied(item) => Error::Stale { id: item.id, why: "it was only read".into() },
+            Source::Read(item, _) | Source::Copied(item) => {
+                Error::Stale { id: item.id, why: "it was only read".into() }
+            }
         };
         self.about_this(py, error.into())
     }
 
     fn called_off(&self, py: Python<'_>) -> PyErr {
-        let text = format!("item {} was cancelled while it was being worked on", self.item().id);
+        let has_expired = matches!(&self.source, Source::Claimed { held, queue, .. } if queue.has_expired(held));
+        let what = if has_expired { "expired" } else { "was cancelled" };
+        let text = format!("item {} {what} while it was being worked on", self.item().id);
         self.about_this(py, named(py, "StaleClaimError", text))
     }
 

@@ -8,6 +8,7 @@ include!(concat!(env!("OUT_DIR"), "/words.rs"));
 mod options;
 #[macro_use]
 mod new_item;
+mod node;
 #[macro_use]
 mod settings;
 
@@ -56,6 +57,8 @@ mod _native {
     use super::new_item::{ByContent, NewItem};
     #[pymodule_export]
     use super::next_stage::Next;
+    #[pymodule_export]
+    use super::node::Node;
     #[pymodule_export]
     use super::queue::AwaitedEnd;
     #[pymodule_export]

@@ -1,15 +1,17 @@
 //! `NewItem`, and the one table of an item's options.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyGenericAlias, PyString, PyType};
 
-use super::child;
-use super::convert::{content, count, date_text, duration_ms, headers, instant_ms, integer, path_text, text};
+use super::convert::{
+    content, count, date_text, duration_ms, headers, instant_ms, integer, path_text, text, type_name,
+};
 use super::destination::Destination;
+use super::item::Item;
 use super::options::given;
-use crate::model::{self, Key, KeyName, LATEST_MS, OnDuplicate, Stored, When};
-use crate::rules::inherit::Given;
+use crate::model::{self, Deadline, IfFailed, Key, KeyName, LATEST_MS, OnDuplicate, Stored, When};
+use crate::rules::flow;
 use crate::rules::settings::MOST_BYTES;
 
 /// How many characters of a content or an option `repr` shows.
@@ -37,6 +39,9 @@ options! {
         once {
             key_ttl = "None",
             on_duplicate = "'return'",
+            after = "()",
+            if_failed = "'cancel'",
+            expires = "None",
         }
     }
 }
@@ -52,12 +57,23 @@ impl ItemOptions<'_> {
             source_path: path_text("source_path", given(&self.source_path))?,
             doc_date: date_text("doc_date", given(&self.doc_date))?,
             priority: given(&self.priority).map_or(Ok(0), |priority| integer("priority", priority))?,
+            has_priority: given(&self.priority).is_some(),
             when,
             max_retries: given(&self.max_retries).map(|max| count("max_retries", max)).transpose()?,
             headers: headers(given(&self.headers), limit)?,
             group: group(given(&self.group))?,
             key: self.key()?,
+            after: Vec::new(),
+            if_failed: self.if_failed()?,
+            expires: given(&self.expires).map(expires_after).transpose()?,
         })
+    }
+
+    /// Reads what a failure of the items it waits for means.
+    fn if_failed(&self) -> PyResult<IfFailed> {
+        let Some(choice) = text("if_failed", given(&self.if_failed))? else { return Ok(IfFailed::default()) };
+        IfFailed::parse(&choice)
+            .ok_or_else(|| PyValueError::new_err(format!("if_failed must be 'cancel' or 'run', not {choice:?}")))
     }
 
     /// Reads the item's key.
@@ -104,6 +120,15 @@ pub struct NewItem {
     is_foreign: bool,
     /// The options as they were given.
     options: Py<PyDict>,
+    after: Vec<Need>,
+    /// How deep the items are nested that it waits for.
+    depth: usize,
+}
+
+/// One of the items that an item waits for, as it was given.
+pub enum Need {
+    Id(i64),
+    New(Py<NewItem>),
 }
 
 #[pymethods]
@@ -115,16 +140,32 @@ impl NewItem {
         queue: Option<&Bound<'_, PyAny>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let given = PyDict::new(content.py());
-        queue.map(|queue| given.set_item("queue", queue)).transpose()?;
-        options.map(|options| given.update(options.as_mapping())).transpose()?;
+        let shown = PyDict::new(content.py());
+        queue.map(|queue| shown.set_item("queue", queue)).transpose()?;
+        options.map(|options| shown.update(options.as_mapping())).transpose()?;
         let options = ItemOptions::read("NewItem.__new__", options)?;
         let stored = self::content(content, MOST_BYTES).ok();
         let is_foreign = stored.is_none();
         let mut item = options.item(stored.unwrap_or_else(|| Stored::text(String::new())), MOST_BYTES)?;
         let destination = queue.map(Destination::read).transpose()?;
         item.queue = destination.as_ref().map(|destination| destination.name.clone());
-        Ok(Self { content: content.clone().unbind(), item, destination, is_foreign, options: given.unbind() })
+        let after = needs(given(&options.after))?;
+        let depth = after.iter().map(|need| if let Need::New(new) = need { new.get().depth + 1 } else { 0 }).max();
+        let depth = depth.unwrap_or(0);
+        if depth > flow::DEEPEST {
+            let text =
+                format!("items in `after` are nested deeper than {}; enqueue the inner ones first", flow::DEEPEST);
+            return Err(PyValueError::new_err(text));
+        }
+        Ok(Self {
+            content: content.clone().unbind(),
+            item,
+            destination,
+            is_foreign,
+            options: shown.unbind(),
+            after,
+            depth,
+        })
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -156,11 +197,6 @@ impl NewItem {
     pub fn destination(&self) -> Option<&Destination> {
         self.destination.as_ref()
     }
-
-    /// Which options a child does not take over from its parent.
-    pub fn given(&self, py: Python<'_>) -> PyResult<Given> {
-        child::given(Some(self.options.bind(py)))
-    }
 }
 
 /// Shows the beginning of a text.
@@ -172,7 +208,7 @@ pub fn shortened(text: &str, show: impl Fn(&str) -> PyResult<String>) -> PyResul
 }
 
 /// Reads how long a key stays reserved; `inf` means without limit.
-fn reserved_ms(ttl: &Bound<'_, PyAny>) -> PyResult<i64> {
+pub fn reserved_ms(ttl: &Bound<'_, PyAny>) -> PyResult<i64> {
     if ttl.extract::<f64>().is_ok_and(|seconds| seconds == f64::INFINITY) {
         return Ok(LATEST_MS);
     }
@@ -212,24 +248,67 @@ pub fn group(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     }
 }
 
+/// Converts content by the type of the queue it goes into, if that has one.
+pub type Plain<'a> = &'a dyn Fn(&Bound<'_, PyAny>, Option<&NewItem>) -> PyResult<Option<Py<PyAny>>>;
+
 /// Reads an element of `enqueue_many`: a `NewItem` or plain content, converted by the type of the queue it goes into.
-pub fn new_item(
-    element: &Bound<'_, PyAny>,
-    limit: usize,
-    plain: impl Fn(&Bound<'_, PyAny>, Option<&NewItem>) -> PyResult<Option<Py<PyAny>>>,
-) -> PyResult<model::NewItem> {
+pub fn new_item(element: &Bound<'_, PyAny>, limit: usize, plain: Plain<'_>) -> PyResult<model::NewItem> {
     let py = element.py();
     let new = element.cast::<NewItem>().ok().map(Bound::get);
     let given = new.map_or_else(|| element.clone(), |new| new.content.bind(py).clone());
     let shaped = plain(&given, new)?;
     match new {
-        Some(new) if shaped.is_none() && !new.is_foreign => Ok(new.item.clone()),
         Some(new) => {
+            let after = new_needs(py, &new.after, limit, plain)?;
+            let item = new.item.clone();
+            if shaped.is_none() && !new.is_foreign {
+                return Ok(model::NewItem { after, ..item });
+            }
             // The limit of another queue is checked when that is looked up.
             let limit = if new.item.queue.is_some() { MOST_BYTES } else { limit };
             let content = content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?;
-            Ok(model::NewItem { content, ..new.item.clone() })
+            Ok(model::NewItem { content, after, ..item })
         }
         None => Ok(model::NewItem::new(content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?)),
+    }
+}
+
+/// Converts the items that an item waits for.
+pub fn new_needs(py: Python<'_>, after: &[Need], limit: usize, plain: Plain<'_>) -> PyResult<Vec<model::Need>> {
+    let needs = after.iter().map(|need| match need {
+        Need::Id(id) => Ok(model::Need::Id(*id)),
+        Need::New(new) => Ok(model::Need::New(Box::new(new_item(new.bind(py).as_any(), limit, plain)?))),
+    });
+    needs.collect()
+}
+
+/// Reads `after`: ids, items and new items.
+pub fn needs(after: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Need>> {
+    let Some(after) = after else { return Ok(Vec::new()) };
+    let is_one = after.is_instance_of::<PyString>() || after.is_instance_of::<NewItem>() || after.hasattr("items")?;
+    let several = if is_one { None } else { after.try_iter().ok() };
+    let Some(several) = several else {
+        let kind = type_name(after);
+        return Err(PyTypeError::new_err(format!("after takes a list of ids, items and NewItems, not {kind}")));
+    };
+    let one = |need: Bound<'_, PyAny>| {
+        if let Ok(new) = need.cast::<NewItem>() {
+            return Ok(Need::New(new.clone().unbind()));
+        }
+        // An AsyncItem has the item.
+        let item = need.getattr_opt("_item")?;
+        if let Ok(item) = item.as_ref().unwrap_or(&need).cast::<Item>() {
+            return Ok(Need::Id(item.get().number()));
+        }
+        integer("after", &need).map(Need::Id)
+    };
+    several.map(|need| one(need?)).collect()
+}
+
+/// Reads when an item expires.
+fn expires_after(time: &Bound<'_, PyAny>) -> PyResult<Deadline> {
+    match duration_ms("expires", time)? {
+        0 => Err(PyValueError::new_err("expires must be longer than a millisecond; such an item would never run")),
+        ms => Ok(Deadline::After(ms)),
     }
 }

@@ -74,6 +74,8 @@ pub(super) struct Outcome {
     pub damaged: usize,
     /// Lost claims were ended.
     pub has_reclaimed: bool,
+    /// Dependents were updated or items have expired, in any queue.
+    pub has_flowed: bool,
     pub is_lease_lost: bool,
     pub is_over: bool,
 }
@@ -146,6 +148,7 @@ pub(super) fn advance(
     let mut outcome = Outcome {
         settled: settled(reports, &moved).collect(),
         has_reclaimed: has_reclaimed(reports, &moved),
+        has_flowed: moved.has_flowed,
         queue: moved.queue,
         findings: Findings { lost: moved.lost, ticking: moved.ticking },
         is_more,
@@ -266,14 +269,7 @@ fn ends(parts: &[Part], reports: &[Report], lost: &[(usize, Claimed)]) -> Result
 pub(super) fn decided(queue: usize, claim: Claimed, ending: Ending, settings: &Settings) -> Result<End> {
     let fraction = if matches!(ending, Ending::Failed { .. }) { random::fraction()? } else { 0.0 };
     let decision = conclude(ending, &settings.retry_state(claim.retries, claim.max_retries), fraction);
-    let when_done = if settings.removes_done() {
-        WhenDone::Remove
-    } else if settings.keeps_content() {
-        WhenDone::Keep
-    } else {
-        WhenDone::DropContent
-    };
-    Ok(End { queue, claim, decision, when_done, children: Vec::new(), progress: None })
+    Ok(End { queue, claim, decision, when_done: WhenDone::by(settings), children: Vec::new(), progress: None })
 }
 
 /// What became of each report; the store was not asked about those of the parent process.
@@ -305,7 +301,7 @@ fn events(reports: &[Report], moved: &Moved) -> Vec<Event> {
             events.push(Event::Enqueued);
         }
     }
-    if has_reclaimed(reports, moved) {
+    if has_reclaimed(reports, moved) || moved.has_flowed {
         events.push(Event::Changed);
     }
     if !moved.items.is_empty() {

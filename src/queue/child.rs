@@ -3,26 +3,33 @@
 use super::Queue;
 use super::claim::ClaimedItem;
 use crate::error::Result;
-use crate::model::NewItem;
-use crate::rules::inherit::{Given, inherit};
+use crate::model::{Deadline, NewItem};
+use crate::rules::flow::Inheritance;
 use crate::store::Child;
 
 impl Queue {
     /// Keeps an item for the transaction that ends the claim as done or moved. Refuses one that could not be written. It
-    /// takes over what was not given from the claimed item.
-    pub fn enqueue_with_end(&self, held: &ClaimedItem, mut item: NewItem, given: Given) -> Result<()> {
+    /// has from the claimed item what it was not given.
+    pub fn enqueue_with_end(&self, held: &ClaimedItem, item: NewItem) -> Result<()> {
         self.check_is_ours(held)?;
         if held.is_settled() || held.is_known_lost() {
             return Err(self.why_stale(held)?);
         }
-        inherit(&mut item, given, &held.item);
-        let (destinations, mut puts) = self.prepare_all(vec![item])?;
-        let Some(mut put) = puts.pop() else { return Ok(()) };
-        put.row.parent = Some(held.item.id);
-        if !given.expires {
-            put.row.expires_at = held.item.expires_at;
-        }
-        held.add_child(Child { queue: destinations[put.queue].stored(self).name.to_owned(), put });
+        self.prepare_children(held, vec![item])?.into_iter().for_each(|child| held.add_child(child));
         Ok(())
+    }
+
+    /// Prepares the children of a claimed item.
+    pub(super) fn prepare_children(&self, held: &ClaimedItem, mut items: Vec<NewItem>) -> Result<Vec<Child>> {
+        let parent = &held.item;
+        let expires = parent.expires_at.map(Deadline::At);
+        let inheritance = Inheritance::new(parent.priority, parent.project.clone(), expires, parent.headers.as_ref());
+        items.iter_mut().for_each(|item| inheritance.give(item));
+        let (destinations, puts) = self.prepare_all(items)?;
+        let children = puts.into_iter().map(|mut put| {
+            put.row.parent = Some(parent.id);
+            Child { queue: destinations[put.queue].stored(self).name.to_owned(), put }
+        });
+        Ok(children.collect())
     }
 }

@@ -316,6 +316,11 @@ impl Queue {
         Ok(row.is_some_and(|item| item.known_status() == Some(Status::Cancelled) && item.attempt == held.item.attempt))
     }
 
+    /// Whether the deadline of a claimed item has passed.
+    pub fn has_expired(&self, held: &ClaimedItem) -> bool {
+        held.item.expires_at.is_some_and(|at| at <= self.options.clock.now().ms())
+    }
+
     /// Returns the error that explains why a claim is over, as far as its item still shows.
     pub fn why_stale(&self, held: &ClaimedItem) -> Result<Error> {
         let id = held.item.id;
@@ -351,6 +356,10 @@ fn why_lost(claimed: &Item, now: Option<&Item>) -> String {
             format!("{reclaimed}; {worker} has the item now (attempt {})", now.attempt)
         }
         (false, Some(Status::Cancelled)) => "the item was cancelled".into(),
+        // An end by a worker names it.
+        (false, Some(Status::Done | Status::Failed)) if now.worker.is_none() => {
+            "the item was answered without it".into()
+        }
         (false, Some(Status::Done)) => "the item was marked done without it".into(),
         _ => format!("{reclaimed}; the item is {} now", now.status),
     }

@@ -7,8 +7,9 @@ use sha2::{Digest, Sha256};
 use super::run::Verb;
 use super::{Current, Queue};
 use crate::error::{Error, Result};
-use crate::model::{Event, KeyName, LATEST_MS, NewItem, Stored, When, checksum};
-use crate::store::{self, Enqueue, Enqueued, NewRow, Put, StoredSettings};
+use crate::model::{Deadline, Event, KeyName, LATEST_MS, Need, NewItem, OnDuplicate, Status, Stored, When, checksum};
+use crate::rules::flow;
+use crate::store::{self, Enqueue, Enqueued, Needed, NewRow, Put, StoredSettings};
 
 impl Queue {
     /// Adds one item and returns its id. The item is on disk when the call returns. Returns `None` if the item was
@@ -54,20 +55,35 @@ impl Queue {
     pub(super) fn prepare_all(&self, items: Vec<NewItem>) -> Result<(Vec<Destination>, Vec<Put>)> {
         let mut destinations: Vec<Destination> = Vec::with_capacity(1);
         let mut puts = Vec::with_capacity(items.len());
-        for item in items {
-            let name = item.queue.as_deref().filter(|name| *name != self.name());
-            let known = destinations.iter().position(|destination| destination.name.as_deref() == name);
-            let number = known.unwrap_or(destinations.len());
-            if known.is_none() {
-                destinations.push(self.destination(name)?);
-            }
-            let destination = &mut destinations[number];
-            destination.largest = destination.largest.max(size(&item));
-            self.check_size_in(destination, size(&item))?;
-            self.check_delay(&item)?;
-            puts.push(Put { queue: number, ..prepared(item) });
+        for mut item in items {
+            check_flow(&item)?;
+            flow::inherit(&mut item);
+            puts.push(self.prepare_one(item, &mut destinations)?);
         }
         Ok((destinations, puts))
+    }
+
+    /// Prepares an item and the new ones that it waits for.
+    fn prepare_one(&self, mut item: NewItem, destinations: &mut Vec<Destination>) -> Result<Put> {
+        let name = item.queue.as_deref().filter(|name| *name != self.name());
+        let known = destinations.iter().position(|destination| destination.name.as_deref() == name);
+        let number = known.unwrap_or(destinations.len());
+        if known.is_none() {
+            destinations.push(self.destination(name)?);
+        }
+        let destination = &mut destinations[number];
+        destination.largest = destination.largest.max(size(&item));
+        self.check_size_in(destination, size(&item))?;
+        self.check_delay(&item)?;
+        let needs = std::mem::take(&mut item.after).into_iter().map(|need| match need {
+            Need::Id(id) => Ok(Needed::Id(id)),
+            Need::New(child) => {
+                let name = child.queue.clone().unwrap_or_else(|| self.name().to_owned());
+                Ok(Needed::Put(name, self.prepare_one(*child, destinations)?))
+            }
+        });
+        let needs = needs.collect::<Result<_>>()?;
+        Ok(Put { queue: number, needs, ..prepared(item) })
     }
 
     /// The queue of this name; `None` is this one.
@@ -83,10 +99,17 @@ impl Queue {
     pub(super) fn prepare(&self, item: NewItem) -> Result<Put> {
         self.check_size(size(&item))?;
         self.check_delay(&item)?;
+        check_flow(&item)?;
         Ok(prepared(item))
     }
 
     fn check_delay(&self, item: &NewItem) -> Result<()> {
+        if let Some(Deadline::After(time)) = item.expires
+            && self.options.clock.now().ms().saturating_add(time) > LATEST_MS
+        {
+            let text = format!("expires: {} seconds reach beyond the year 9999", time / 1000);
+            return Err(Error::Invalid(text));
+        }
         if let When::After(delay) = item.when
             && self.options.clock.now().ms().saturating_add(delay) > LATEST_MS
         {
@@ -144,6 +167,31 @@ impl Destination {
     }
 }
 
+/// Refuses what cannot be said about items that wait for others.
+fn check_flow(item: &NewItem) -> Result<()> {
+    if item.after.is_empty() {
+        return Ok(());
+    }
+    if flow::depth(item) > flow::DEEPEST {
+        let text = format!("items in `after` are nested deeper than {}; enqueue the inner ones first", flow::DEEPEST);
+        return Err(Error::Invalid(text));
+    }
+    let mut left = vec![item];
+    while let Some(item) = left.pop() {
+        let is_replacing = item.key.as_ref().is_some_and(|key| key.on_duplicate == OnDuplicate::Replace);
+        if is_replacing && !item.after.is_empty() {
+            let text = "after cannot be given with on_duplicate='replace': the item that has the key may be claimed \
+                        before what it should wait for is done. Cancel that item, or use another key";
+            return Err(Error::Invalid(text.into()));
+        }
+        left.extend(item.after.iter().filter_map(|need| match need {
+            Need::New(child) => Some(&**child),
+            Need::Id(_) => None,
+        }));
+    }
+    Ok(())
+}
+
 /// The size that `max_bytes` limits.
 fn size(item: &NewItem) -> usize {
     item.content.size.max(item.headers.as_ref().map_or(0, String::len))
@@ -157,7 +205,13 @@ pub(super) fn prepared(item: NewItem) -> Put {
     });
     let headers = item.headers.as_ref().map(String::as_bytes);
     let checksum = checksum(item.content.text.as_bytes(), item.content.kind.as_bytes(), headers);
+    let needs = item.after.iter().filter_map(|need| match need {
+        Need::Id(id) => Some(Needed::Id(*id)),
+        Need::New(_) => None,
+    });
+    let needs = needs.collect();
     let row = NewRow {
+        status: Status::Pending,
         content: item.content.text,
         content_type: item.content.kind,
         project: item.project,
@@ -174,7 +228,8 @@ pub(super) fn prepared(item: NewItem) -> Put {
         expires_at: None,
         checksum: Some(checksum),
     };
-    Put { queue: 0, row, when: item.when, key: item.key }
+    let (if_failed, expires) = (item.if_failed, item.expires);
+    Put { queue: 0, row, when: item.when, key: item.key, needs, if_failed, expires }
 }
 
 /// Returns the same key for the same content of the same type, whatever the order of its JSON objects' members.

@@ -1,6 +1,7 @@
 //! The queue's verbs: the only place where the rules and the store meet.
 
 mod advance;
+mod answer;
 mod child;
 mod claim;
 mod enlist;
@@ -21,6 +22,7 @@ mod run;
 mod schedule;
 mod settings;
 mod target;
+mod tree;
 mod wait;
 mod watcher;
 mod worker_loop;
@@ -32,6 +34,7 @@ pub use lock::Lock;
 pub use read::{Filter, Stats};
 pub use settings::Current;
 pub use target::{Target, Targets};
+pub use tree::Node;
 pub use wait::{Awaited, AwaitedEnd, Waiting};
 pub use watcher::{Turn, Want, Watcher};
 pub use worker_loop::{Next, Plan, Step, WorkerLoop};

@@ -21,8 +21,8 @@ const TEND_EVERY_MS: u64 = 10_000;
 /// How long a done item that is not kept stays while a caller waits for an end.
 const SHOWN_FOR_MS: i64 = 10_000;
 
-/// A sweep over finished items in the order they ended, in steps. It skips items whose key is reserved or that foreign
-/// keys refer to, until the next sweep.
+/// A sweep over finished items in the order they ended, in steps. It skips items whose key is reserved, that foreign
+/// keys refer to or that other items need, until the next sweep.
 #[derive(Default)]
 pub(super) struct SweepCursor {
     /// The last item that was skipped, or 0.
@@ -47,6 +47,15 @@ struct Step {
     goes_on: bool,
     /// One of the items that a foreign key keeps.
     kept: Option<ReferencedItem>,
+}
+
+/// What became of items that were to be removed.
+struct Removed {
+    removed: usize,
+    /// Those that foreign keys keep.
+    kept: Vec<ReferencedItem>,
+    /// All that were not removed.
+    spared: HashSet<i64>,
 }
 
 impl Queue {
@@ -150,9 +159,8 @@ impl Queue {
     /// cursor that reaches the end starts again.
     fn sweep_step(&self, tx: &Change, cursor: &mut SweepCursor, met: &[Ended], most: i64) -> Result<Step> {
         let free = met.iter().filter(|item| !item.is_reserved).map(|item| item.id).collect::<Vec<_>>();
-        let (removed, kept) = self.remove(tx, &free)?;
-        let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
-        for spared in met.iter().filter(|item| item.is_reserved || kept_ids.contains(&item.id)) {
+        let Removed { removed, kept, spared } = self.remove(tx, &free)?;
+        for spared in met.iter().filter(|item| item.is_reserved || spared.contains(&item.id)) {
             *cursor = SweepCursor { after: spared.id, spared: cursor.spared + 1 };
         }
         let goes_on = met.len() as i64 >= most;
@@ -162,15 +170,16 @@ impl Queue {
         Ok(Step { removed, goes_on, kept: kept.into_iter().next() })
     }
 
-    /// Removes items, except those that foreign keys of other tables refer to. Returns how many, and which were kept.
-    fn remove(&self, tx: &Change, ids: &[i64]) -> Result<(usize, Vec<ReferencedItem>)> {
+    /// Removes items, except those that foreign keys of other tables refer to, and those that other items need.
+    fn remove(&self, tx: &Change, ids: &[i64]) -> Result<Removed> {
         let kept = tx.kept(self.name(), ids)?;
-        let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
+        let mut spared = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
+        spared.extend(tx.needed(ids)?);
         let mut removed = 0;
-        for id in ids.iter().filter(|id| !kept_ids.contains(id)) {
+        for id in ids.iter().filter(|id| !spared.contains(id)) {
             removed += usize::from(tx.delete(self.name(), *id)?);
         }
-        Ok((removed, kept))
+        Ok(Removed { removed, kept, spared })
     }
 
     /// Removes some of the done items beyond the number to keep. Skipped items do not count towards that number. Items
@@ -228,15 +237,14 @@ impl Queue {
     pub fn purge(&self, status: Status) -> Result<(usize, Option<ReferencedItem>)> {
         let (mut after, mut kept) = (i64::MIN, None);
         let removed = self.in_portions(Verb::Repair, |tx| {
-            // No index covers blocked rows, and none can skip rows that are kept. In those cases the whole table is
-            // scanned.
-            let (removed, is_more) = if status == Status::Blocked || tx.has_references()? {
+            // No index can skip rows that are kept. In those cases the whole table is scanned.
+            let (removed, is_more) = if status == Status::Blocked || tx.has_references()? || tx.has_dependencies()? {
                 let Some(until) = tx.id_ahead(after, AT_A_TIME)? else { return Ok((0, false)) };
                 let met = tx.ids_between(self.name(), status, after, until)?;
                 after = until;
-                let (removed, spared) = self.remove(tx, &met)?;
-                kept = kept.take().or(spared.into_iter().next());
-                (removed, true)
+                let removed = self.remove(tx, &met)?;
+                kept = kept.take().or(removed.kept.into_iter().next());
+                (removed.removed, true)
             } else {
                 let removed = tx.purge(self.name(), status, AT_A_TIME)?;
                 (removed, removed as i64 >= AT_A_TIME)

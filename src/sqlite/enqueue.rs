@@ -1,5 +1,7 @@
 //! The statements of an enqueue on SQLite.
 
+use std::collections::HashMap;
+
 use rusqlite::{OptionalExtension, ToSql, params};
 
 use super::rows::text;
@@ -8,21 +10,19 @@ use crate::error::{Error, Result};
 use crate::model::Status;
 use crate::rules::key::{Taken, taken};
 use crate::rules::room;
-use crate::store::{Destination, Enqueue, EnqueueTx, Enqueued, NewRow, Put, View};
+use crate::store::{Destination, Enqueue, EnqueueTx, Enqueued, Needed, NewRow, Put, View};
+
+/// An item that was to be stored.
+struct Placed {
+    id: i64,
+    is_pending: bool,
+    /// Whether it was stored, rather than found by its key.
+    is_new: bool,
+}
 
 impl EnqueueTx for Transaction<'_> {
     fn put(&self, queue: &str, put: Put) -> Result<Option<i64>> {
-        let (row, key) = put.at(self.now);
-        let (Some(name), Some(key)) = (&row.key, key) else { return self.insert(queue, row).map(Some) };
-        if let Some((id, status)) = self.find_key(queue, name, key.since(self.now))? {
-            return match taken(key.on_duplicate, name, id, status)? {
-                Taken::Keep => Ok(Some(id)),
-                Taken::Skip => Ok(None),
-                Taken::Replace => self.replace(id, &row).map(|()| Some(id)),
-            };
-        }
-        self.free_key(queue, name)?;
-        self.insert(queue, row).map(Some)
+        Ok(self.place(queue, put, &mut HashMap::new())?.map(|placed| placed.id))
     }
 
     fn without_effect(&self, what: &str) -> Error {
@@ -51,11 +51,59 @@ impl Transaction<'_> {
         let bounded = queues.iter().filter_map(|queue| queue.max_pending.map(|limit| (queue, limit)));
         let before = bounded.map(|(queue, limit)| Ok((queue, limit, pending(queue)?))).collect::<Result<Vec<_>>>()?;
         let puts = std::mem::take(&mut enqueue.puts);
-        let ids = puts.into_iter().map(|put| self.put(queues[put.queue].name, put)).collect::<Result<_>>()?;
+        let mut children = HashMap::new();
+        let ids = puts.into_iter().map(|put| {
+            let placed = self.place(queues[put.queue].name, put, &mut children)?;
+            Ok(placed.map(|placed| placed.id))
+        });
+        let ids = ids.collect::<Result<_>>()?;
         for (queue, limit, before) in before {
-            room::check(queue.name, limit, before, pending(queue)?)?;
+            // What another item waits for is not refused.
+            let children = children.get(queue.name).copied().unwrap_or(0);
+            room::check(queue.name, limit, before, pending(queue)? - children)?;
         }
         Ok(Enqueued::Ids(ids))
+    }
+
+    /// Stores the item, after those it waits for. `children` counts those that are pending, by queue. Returns `None` if
+    /// the item was skipped.
+    fn place(&self, queue: &str, mut put: Put, children: &mut HashMap<String, i64>) -> Result<Option<Placed>> {
+        let (needs, if_failed) = (std::mem::take(&mut put.needs), put.if_failed);
+        let (mut row, key) = put.at(self.now);
+        if let (Some(name), Some(key)) = (&row.key, key) {
+            if let Some((id, status)) = self.find_key(queue, name, key.since(self.now))? {
+                let found = Some(Placed { id, is_pending: false, is_new: false });
+                return match taken(key.on_duplicate, name, id, status)? {
+                    Taken::Keep => Ok(found),
+                    Taken::Skip => Ok(None),
+                    Taken::Replace => self.replace(id, &row).map(|()| found),
+                };
+            }
+            self.free_key(queue, name)?;
+        }
+        if needs.is_empty() {
+            return Ok(Some(Placed { id: self.insert(queue, row)?, is_pending: true, is_new: true }));
+        }
+        let (mut ids, mut own) = (Vec::with_capacity(needs.len()), Vec::new());
+        for need in needs {
+            match need {
+                Needed::Id(id) => ids.push(id),
+                Needed::Put(queue, put) => {
+                    let Some(placed) = self.place(&queue, put, children)? else { continue };
+                    ids.push(placed.id);
+                    own.extend(placed.is_new.then_some(placed.id));
+                    *children.entry(queue).or_default() += i64::from(placed.is_pending);
+                }
+            }
+        }
+        let is_blocked = self.check_needs(&ids)?;
+        row.status = if is_blocked { Status::Blocked } else { Status::Pending };
+        let id = self.insert(queue, row)?;
+        for child in own {
+            self.run(statement!("parent_set"), params![child, id])?;
+        }
+        self.add_needs(id, &ids, if_failed)?;
+        Ok(Some(Placed { id, is_pending: !is_blocked, is_new: true }))
     }
 
     fn insert(&self, queue: &str, row: NewRow) -> Result<i64> {
@@ -77,7 +125,7 @@ impl Transaction<'_> {
         let mut statement = self.connection.prepare_cached(statement!("replace"))?;
         match row.with_replacing_values(id, |values| statement.execute(values))? {
             0 => Err(self.without_effect(&format!("item {id}"))),
-            _ => Ok(()),
+            _ => self.run(statement!("after_clear"), params![id]).map(drop),
         }
     }
 
@@ -145,6 +193,7 @@ impl NewRow {
             self.checksum,
             self.parent,
             self.expires_at,
+            self.status.as_str(),
         ])
     }
 
@@ -164,6 +213,7 @@ impl NewRow {
             self.group,
             self.key_until,
             self.checksum,
+            self.expires_at,
         ])
     }
 }

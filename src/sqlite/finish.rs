@@ -56,7 +56,7 @@ impl Transaction<'_> {
 
     /// Whether the claim is still the one the fence names.
     pub(super) fn is_held(&self, queue: &str, fence: &Fence) -> Result<bool> {
-        self.finds(statement!("holds"), params![fence.id, queue, fence.attempt, fence.token])
+        self.finds(statement!("holds"), params![fence.id, queue, fence.attempt, fence.token, self.now.ms()])
     }
 
     /// An item of a batch was not done: the later ones are released, so that the order is kept.
@@ -70,7 +70,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn clean_up(&self, queue: &str, id: i64, when_done: WhenDone) -> Result<()> {
+    pub(super) fn clean_up(&self, queue: &str, id: i64, when_done: WhenDone) -> Result<()> {
         match when_done {
             WhenDone::Keep => Ok(()),
             WhenDone::DropContent => {
@@ -118,7 +118,8 @@ impl Transaction<'_> {
             finished,
             gave_up,
             padding_bytes.0,
-            padding_bytes.1
+            padding_bytes.1,
+            self.now.ms()
         ])?;
         Ok(changed == 1)
     }
@@ -126,7 +127,7 @@ impl Transaction<'_> {
     /// Ends an item that was cancelled while in progress. Returns whether it was such an item.
     fn finish_cancelled(&self, queue: &str, fence: &Fence) -> Result<bool> {
         let mut statement = self.connection.prepare_cached(statement!("finish_cancelled"))?;
-        let values = params![fence.id, queue, fence.attempt, fence.token, self.now_text()];
+        let values = params![fence.id, queue, fence.attempt, fence.token, self.now_text(), self.now.ms()];
         Ok(statement.execute(values)? == 1)
     }
 

@@ -7,6 +7,7 @@ mod engine;
 mod enqueue;
 mod file;
 mod finish;
+mod flow;
 mod foreign;
 mod health;
 mod lease;

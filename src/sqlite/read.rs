@@ -22,6 +22,26 @@ impl View for Transaction<'_> {
         Ok(self.item(id)?.filter(|item| item.belongs_to(queue)))
     }
 
+    fn item(&self, id: i64) -> Result<Option<Item>> {
+        self.first(statement!("item"), params![id], read_item)
+    }
+
+    fn after(&self, id: i64, most: i64) -> Result<Vec<i64>> {
+        self.all(statement!("after"), params![id, most], |row| row.get(0))
+    }
+
+    fn children(&self, id: i64, after: i64, most: i64) -> Result<Vec<i64>> {
+        self.all(statement!("children"), params![id, after, most], |row| row.get(0))
+    }
+
+    fn needed_by(&self, id: i64, most: i64) -> Result<Vec<i64>> {
+        self.all(statement!("needed_by"), params![id, most], |row| row.get(0))
+    }
+
+    fn away(&self, queue: &str) -> Result<i64> {
+        Ok(self.one(statement!("away"), params![queue])?.unwrap_or(0))
+    }
+
     fn is_gone(&self, id: i64) -> Result<bool> {
         if self.finds(statement!("priority"), params![id])? {
             return Ok(false);
@@ -37,9 +57,14 @@ impl View for Transaction<'_> {
     }
 
     fn items(&self, queue: &str, page: &Page) -> Result<Vec<Item>> {
+        if page.status == Some(Status::Blocked) && !page.home {
+            let sql =
+                if page.newest_first { statement!("blocked_newest_first") } else { statement!("blocked_oldest_first") };
+            return self.items_by_id(sql, params![queue, page.project, page.group, page.after, page.limit]);
+        }
         let sql = if page.newest_first { statement!("items_newest_first") } else { statement!("items_oldest_first") };
         let status = page.status.map(Status::as_str);
-        self.items_by_id(sql, params![queue, status, page.project, page.after, page.limit, page.group])
+        self.items_by_id(sql, params![queue, status, page.project, page.after, page.limit, page.group, page.home])
     }
 
     fn failures(&self, queue: &str, limit: i64) -> Result<Vec<Item>> {
@@ -105,7 +130,7 @@ impl View for Transaction<'_> {
     }
 
     fn holds(&self, queue: &str, receipt: Receipt) -> Result<Option<bool>> {
-        self.one(statement!("holds"), params![receipt.id, queue, receipt.attempt, receipt.token])
+        self.one(statement!("holds"), params![receipt.id, queue, receipt.attempt, receipt.token, self.now.ms()])
     }
 
     fn retriable(&self, queue: &str, for_all: Option<u32>, otherwise: u32) -> Result<Vec<i64>> {
@@ -127,6 +152,7 @@ impl View for Transaction<'_> {
                 freed: row.get(4)?,
                 paused: row.get(5)?,
                 settings: StoredSettings { text: text(row, 6)?, group_limit: text(row, 7)? },
+                flow: row.get(8)?,
             })
         })?)
     }
@@ -232,10 +258,6 @@ impl View for Transaction<'_> {
 }
 
 impl Transaction<'_> {
-    fn item(&self, id: i64) -> Result<Option<Item>> {
-        self.first(statement!("item"), params![id], read_item)
-    }
-
     /// Returns the items whose ids a statement finds, in its order.
     fn items_by_id(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<Item>> {
         let ids: Vec<i64> = self.all(sql, values, |row| row.get(0))?;

@@ -12,7 +12,7 @@ use crate::store::Fence;
 impl Transaction<'_> {
     /// Begins the next stage if the claim is still the one the fence names. Returns whether it did.
     pub(super) fn move_on(&self, queue: &str, fence: &Fence, next: &NextStage) -> Result<bool> {
-        let fenced = params![fence.id, queue, fence.attempt, fence.token, self.now_text()];
+        let fenced = params![fence.id, queue, fence.attempt, fence.token, self.now_text(), self.now.ms()];
         if self.run(statement!("history_moved"), fenced)? == 0 {
             return Ok(false);
         }
@@ -44,9 +44,11 @@ impl Transaction<'_> {
             expires_at,
             padding_bytes.0,
             padding_bytes.1,
+            self.now.ms(),
         ])?;
         if changed == 1 {
             self.run(statement!("steps_forget"), params![fence.id])?;
+            self.run(statement!("after_clear"), params![fence.id])?;
         }
         Ok(changed == 1)
     }

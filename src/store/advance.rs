@@ -96,6 +96,18 @@ pub enum WhenDone {
     Remove,
 }
 
+impl WhenDone {
+    pub fn by(settings: &Settings) -> Self {
+        if settings.removes_done() {
+            WhenDone::Remove
+        } else if settings.keeps_content() {
+            WhenDone::Keep
+        } else {
+            WhenDone::DropContent
+        }
+    }
+}
+
 /// What a move did.
 #[derive(Default)]
 pub struct Moved {
@@ -111,6 +123,8 @@ pub struct Moved {
     pub lost: Vec<(usize, Claimed)>,
     /// Queues with due schedules.
     pub ticking: Vec<usize>,
+    /// Dependents were freed, cancelled or brought back, or items have expired, in any queue.
+    pub has_flowed: bool,
     /// More items could become claimable, so an empty result does not mean that the queues are empty.
     pub is_more: bool,
     /// The worker lease belongs to another worker, so nothing was claimed.

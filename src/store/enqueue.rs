@@ -2,11 +2,13 @@
 
 use super::StoredSettings;
 use crate::error::{Error, Result};
-use crate::model::{Key, Now, When};
+use crate::model::{Deadline, IfFailed, Key, Now, Status, When};
 
 /// A row ready to be inserted.
 #[derive(Clone)]
 pub struct NewRow {
+    /// `blocked` if it waits for other items, else `pending`.
+    pub status: Status,
     pub content: String,
     pub content_type: &'static str,
     pub project: Option<String>,
@@ -35,6 +37,17 @@ pub struct Put {
     pub row: NewRow,
     pub when: When,
     pub key: Option<Key>,
+    pub needs: Vec<Needed>,
+    pub if_failed: IfFailed,
+    pub expires: Option<Deadline>,
+}
+
+/// One of the items that an item to enqueue waits for.
+#[derive(Clone)]
+pub enum Needed {
+    Id(i64),
+    /// It is enqueued before, into this queue.
+    Put(String, Put),
 }
 
 impl Put {
@@ -42,6 +55,7 @@ impl Put {
     pub fn at(mut self, now: Now) -> (NewRow, Option<Key>) {
         self.row.run_at = self.when.due(now);
         self.row.key_until = self.key.as_ref().and_then(|key| key.ttl_ms).map(|ttl| now.plus(ttl));
+        self.row.expires_at = self.expires.map(|deadline| deadline.at(now)).or(self.row.expires_at);
         (self.row, self.key)
     }
 }
@@ -69,7 +83,7 @@ pub enum Enqueued {
 }
 
 pub trait EnqueueTx {
-    /// Stores the item as pending, or does what it says about a key in use: `rules::key` decides. Returns the id of the
+    /// Stores the item as pending, or as blocked if it waits for others, which are stored before it; or does what it says about a key in use: `rules::key` decides. Returns the id of the
     /// item that has the content or the key; `None` if the item was skipped. Locks nothing that the enqueue of another
     /// key needs.
     fn put(&self, queue: &str, put: Put) -> Result<Option<i64>>;

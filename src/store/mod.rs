@@ -13,6 +13,7 @@ mod claim;
 mod engine;
 mod enqueue;
 mod finish;
+mod flow;
 mod foreign;
 mod health;
 mod lease;
@@ -31,8 +32,9 @@ pub use address::{COMMIT_CHECK, FORK, LOCKS, install, wake_all};
 pub use advance::{Advance, Child, Closing, End, Granted, LeaseRef, Moved, Served, Want, WhenDone};
 pub use claim::{ClaimTx, Scout};
 pub use engine::{ChangeWatch, CommitSync, Liveness, LockWait, Store};
-pub use enqueue::{Destination, Enqueue, EnqueueTx, Enqueued, NewRow, Put};
+pub use enqueue::{Destination, Enqueue, EnqueueTx, Enqueued, Needed, NewRow, Put};
 pub use finish::{Claimed, Fence, FinishTx};
+pub use flow::{FlowTx, Updated};
 pub use foreign::{ForeignStatements, Statement};
 pub use health::Health;
 pub use lease::LeaseTx;
@@ -64,7 +66,18 @@ pub enum Scope<'a> {
 
 /// A write transaction, with the one clock reading that everything in it shares.
 pub trait Tx:
-    View + EnqueueTx + ClaimTx + ReclaimTx + FinishTx + RepairTx + RetentionTx + RateTx + ScheduleTx + SettingsTx + LeaseTx
+    View
+    + EnqueueTx
+    + ClaimTx
+    + ReclaimTx
+    + FinishTx
+    + FlowTx
+    + RepairTx
+    + RetentionTx
+    + RateTx
+    + ScheduleTx
+    + SettingsTx
+    + LeaseTx
 {
     /// Keeps what is read about the scope true until the commit. Called before the read.
     fn lock(&self, scope: Scope) -> Result<()>;

@@ -12,6 +12,8 @@ pub struct Page<'a> {
     pub after: Option<i64>,
     pub limit: i64,
     pub newest_first: bool,
+    /// Items that were enqueued into the queue, wherever they are now, rather than those that are in it.
+    pub home: bool,
 }
 
 /// Whether a claim made now would find an item, and until when to sleep otherwise.
@@ -46,7 +48,24 @@ pub struct Held {
 pub trait View {
     fn now(&self) -> Now;
 
+    /// An item that is in the queue, or was enqueued into it.
     fn get(&self, queue: &str, id: i64) -> Result<Option<Item>>;
+
+    /// An item of any queue.
+    fn item(&self, id: i64) -> Result<Option<Item>>;
+
+    /// The ids of the first `most` items that an item waits for or waited for, in their order, including those that are
+    /// gone.
+    fn after(&self, id: i64, most: i64) -> Result<Vec<i64>>;
+
+    /// The ids of the items that an item has made, beginning after one of them; at most `most`.
+    fn children(&self, id: i64, after: i64, most: i64) -> Result<Vec<i64>>;
+
+    /// Items that wait for an item and are not done; at most `most`.
+    fn needed_by(&self, id: i64, most: i64) -> Result<Vec<i64>>;
+
+    /// How many unfinished items were enqueued into the queue and are in another one now.
+    fn away(&self, queue: &str) -> Result<i64>;
 
     /// Returns whether an item of any queue had this id and was removed.
     fn is_gone(&self, id: i64) -> Result<bool>;

@@ -27,7 +27,7 @@ class AsyncItem(Generic[C_co]):
     """A claimed item in asyncio; `async with item:` ends the claim as `with item:` does.
 
     All attributes of `Item` can be read here, except those that read the file: `lost` is what is known so far, and
-    `is_lost`, `is_cancelled`, `check` and `set_progress` are awaited.
+    `is_lost`, `is_cancelled`, `check`, `after` and `set_progress` are awaited.
     """
 
     if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class AsyncItem(Generic[C_co]):
         finished_at: datetime | None
         run_at: datetime | None
         lease_until: datetime | None
+        expires_at: datetime | None
         stopping: bool
         progress: float | None
         progress_note: str | None
@@ -99,6 +100,10 @@ class AsyncItem(Generic[C_co]):
     ) -> None:
         """Enqueue an item with the end of this one; a plain call, see `Item.enqueue`."""
         self._item.enqueue(content, queue=queue, **options)
+
+    async def after(self) -> list[_native.Item[Any] | None]:
+        """Return the items it has waited for; see `Item.after`."""
+        return list(await self._run(getattr, self._item, "after"))
 
     async def set_progress(self, fraction: float, note: str | None = None) -> bool:
         """Record how far the work is. Return False if the claim was lost."""

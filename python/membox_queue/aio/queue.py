@@ -133,6 +133,8 @@ class AsyncQueue(Calls[C], Generic[C]):
     mark_failed = ending(Queue.mark_failed)
     mark_done = ending(Queue.mark_done)
     release = ending(Queue.release)
+    answer = verb(Queue.answer)
+    tree = verb(Queue.tree)
     extend = ending(Queue.extend)
     retry_failed = verb(Queue.retry_failed)
     retry = verb(Queue.retry)
