@@ -64,16 +64,9 @@ impl ItemOptions<'_> {
             group: group(given(&self.group))?,
             key: self.key()?,
             after: Vec::new(),
-            if_failed: self.if_failed()?,
+            if_failed: if_failed(given(&self.if_failed))?,
             expires: given(&self.expires).map(expires_after).transpose()?,
         })
-    }
-
-    /// Reads what a failure of the items it waits for means.
-    fn if_failed(&self) -> PyResult<IfFailed> {
-        let Some(choice) = text("if_failed", given(&self.if_failed))? else { return Ok(IfFailed::default()) };
-        IfFailed::parse(&choice)
-            .ok_or_else(|| PyValueError::new_err(format!("if_failed must be 'cancel' or 'run', not {choice:?}")))
     }
 
     /// Reads the item's key.
@@ -228,6 +221,13 @@ impl ByContent {
     fn __reduce__(&self) -> &'static str {
         "BY_CONTENT"
     }
+}
+
+/// Reads what a failure of the items means that an item waits for.
+pub fn if_failed(choice: Option<&Bound<'_, PyAny>>) -> PyResult<IfFailed> {
+    let Some(choice) = text("if_failed", choice)? else { return Ok(IfFailed::default()) };
+    IfFailed::parse(&choice)
+        .ok_or_else(|| PyValueError::new_err(format!("if_failed must be 'cancel' or 'run', not {choice:?}")))
 }
 
 /// Reads when an item is due.

@@ -3,9 +3,10 @@
 use super::Queue;
 use super::claim::ClaimedItem;
 use crate::error::Result;
-use crate::model::{Deadline, NewItem};
+use crate::model::{Deadline, Need, NewItem};
 use crate::rules::flow::Inheritance;
-use crate::store::Child;
+use crate::rules::outcome::Ending;
+use crate::store::{Child, Consequences, Needed};
 
 impl Queue {
     /// Keeps an item for the transaction that ends the claim as done or moved. Refuses one that could not be written. It
@@ -17,6 +18,27 @@ impl Queue {
         }
         self.prepare_children(held, vec![item])?.into_iter().for_each(|child| held.add_child(child));
         Ok(())
+    }
+
+    /// What is written together with the end of a claim.
+    pub(super) fn consequences(&self, held: &ClaimedItem, ending: &Ending) -> Result<Consequences> {
+        match ending {
+            Ending::Done { .. } => Ok(Consequences { children: held.children(), ..Consequences::default() }),
+            Ending::Next { next } => {
+                let needs = next.after.iter().map(|need| match need {
+                    Need::Id(id) => Ok(vec![Needed::Id(*id)]),
+                    Need::New(new) => {
+                        let children = self.prepare_children(held, vec![(**new).clone()])?;
+                        Ok(children.into_iter().map(|child| Needed::Put(child.queue, child.put)).collect())
+                    }
+                });
+                let needs = needs.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+                let if_failed = next.if_failed;
+                Ok(Consequences { children: held.children(), needs, if_failed, step: None })
+            }
+            Ending::Slept { .. } | Ending::Gathered => Ok(held.consequences_of_suspension()),
+            Ending::Failed { .. } | Ending::Lost { .. } | Ending::Released { .. } => Ok(Consequences::default()),
+        }
     }
 
     /// Prepares the children of a claimed item.

@@ -45,6 +45,7 @@ impl Transaction<'_> {
             padding_bytes.0,
             padding_bytes.1,
             self.now.ms(),
+            if next.after.is_empty() { "pending" } else { "blocked" },
         ])?;
         if changed == 1 {
             self.run(statement!("steps_forget"), params![fence.id])?;
