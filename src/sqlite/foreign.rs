@@ -6,7 +6,7 @@ use rusqlite::{ToSql, params};
 use super::schedule::with_schedule_values;
 use super::statement;
 use crate::error::Result;
-use crate::model::{Now, Schedule, Value};
+use crate::model::{Now, Receipt, Schedule, StepKind, Value};
 use crate::store::{ForeignStatements, NewRow, Statement};
 
 pub struct Foreign;
@@ -30,6 +30,20 @@ impl ForeignStatements for Foreign {
 
     fn replace(&self, row: &NewRow) -> Result<Statement> {
         row.with_replacing_values(0, |values| command(statement!("replace"), &values[1..]))
+    }
+
+    fn add_step(
+        &self,
+        queue: &str,
+        receipt: Receipt,
+        name: &str,
+        kind: StepKind,
+        result: &str,
+        now: Now,
+    ) -> Result<Statement> {
+        let Receipt { id, attempt, token } = receipt;
+        let values = params![id, queue, attempt, token, name, kind.as_str(), result, now.text()];
+        command(statement!("step_add"), values)
     }
 
     fn location(&self) -> Statement {

@@ -116,6 +116,8 @@ class AsyncItem(Generic[C_co]):
         result = function(*arguments, **named)
         if inspect.isawaitable(result):
             result = await result
+        if (run_sync := getattr(connection, "run_sync", None)) is not None:
+            return await run_sync(lambda own: self._item._add_step(name, result, own))
         return await self._run(self._item._add_step, name, result, connection)
 
     async def sleep(self, name: str, seconds: float | timedelta, /) -> None:

@@ -3,6 +3,7 @@
 mod item;
 mod many;
 mod schedule;
+mod step;
 
 use super::Queue;
 use crate::error::{Error, Result};
