@@ -3,10 +3,11 @@
 use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params};
 
+use super::flow::DEPENDENTS_AT_A_TIME;
 use super::schedule::with_schedule_values;
 use super::statement;
 use crate::error::Result;
-use crate::model::{Now, Schedule, Value};
+use crate::model::{IfFailed, Now, Schedule, Status, Value};
 use crate::store::{ForeignStatements, NewRow, Statement};
 
 pub struct Foreign;
@@ -30,6 +31,29 @@ impl ForeignStatements for Foreign {
 
     fn replace(&self, row: &NewRow) -> Result<Statement> {
         row.with_replacing_values(0, |values| command(statement!("replace"), &values[1..]))
+    }
+
+    fn status(&self, id: i64) -> Result<Statement> {
+        query(statement!("status"), params![id])
+    }
+
+    fn block(&self, enqueue: &mut Statement) {
+        // The status is the last value of enqueue.sql.
+        if let Some(status) = enqueue.values.last_mut() {
+            *status = Value::Text(Status::Blocked.as_str().into());
+        }
+    }
+
+    fn wait_for(&self, id: i64, place: i64, needed: i64, if_failed: IfFailed) -> Result<Statement> {
+        command(statement!("after_add"), params![id, place, needed, if_failed.as_str()])
+    }
+
+    fn note_awaited(&self, id: i64) -> Result<Statement> {
+        command(statement!("awaited_add"), params![id])
+    }
+
+    fn update_dependents(&self, id: i64, now: Now) -> Result<Statement> {
+        command(statement!("look"), params![id, DEPENDENTS_AT_A_TIME, now.text()])
     }
 
     fn location(&self) -> Statement {

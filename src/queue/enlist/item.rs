@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use super::{Outcome, Rows, Step, Steps, integer, text};
 use crate::error::{Error, Result};
-use crate::model::{Now, OnDuplicate, Status, Value};
+use crate::model::{IfFailed, Now, OnDuplicate, Status, Value};
 use crate::queue::Queue;
 use crate::rules::key::{Taken, taken};
 use crate::rules::room;
-use crate::store::{ForeignStatements, Put, Statement};
+use crate::store::{ForeignStatements, Needed, Put, Statement, missing};
 
 pub struct ItemSteps {
     /// The statement that is running.
@@ -20,6 +20,18 @@ pub struct ItemSteps {
     max_pending: Option<i64>,
     insert: Option<Statement>,
     replace: Option<Statement>,
+    needs: Needs,
+}
+
+/// What the item waits for.
+struct Needs {
+    ids: Vec<i64>,
+    if_failed: IfFailed,
+    now: Now,
+    /// Whether one of them is not done.
+    is_open: bool,
+    /// Those that have failed or were cancelled.
+    ended: Vec<i64>,
 }
 
 struct KeyStatements {
@@ -44,12 +56,27 @@ enum Running {
     /// After an insert, or after the replacement of this item.
     Written(Option<i64>),
     Triggers(Option<i64>),
+    /// Looks at the needed item of this number.
+    Need(usize),
+    /// The item was inserted, and waits for so many.
+    Waits(i64, usize),
+    /// The item waits for all; what has become of so many of them takes effect.
+    Ended(i64, usize),
+    Looked(i64, usize),
 }
 
 impl ItemSteps {
     /// With a limit, the enqueue is refused if so many items are pending.
     pub fn new(queue: &Queue, name: &str, put: Put, now: Now, max_pending: Option<i64>) -> Result<Self> {
         let foreign = queue.session()?.store.foreign();
+        let ids = put.needs.iter().map(|need| match need {
+            Needed::Id(id) => Ok(*id),
+            Needed::Put(..) => Err(Error::Invalid(
+                "with connection, after takes ids: enqueue the new items first, with the same connection".into(),
+            )),
+        });
+        let ids = ids.collect::<Result<Vec<_>>>()?;
+        let needs = Needs { ids, if_failed: put.if_failed, now, is_open: false, ended: Vec::new() };
         let (row, key) = put.at(now);
         let key = match (&row.key, key) {
             (Some(key_name), Some(key)) => Some(KeyStatements {
@@ -69,6 +96,7 @@ impl ItemSteps {
             insert: Some(foreign.enqueue(name, &row, now)?),
             replace: Some(foreign.replace(&row)?),
             queue: name.to_owned(),
+            needs,
         })
     }
 }
@@ -99,10 +127,26 @@ impl Steps for ItemSteps {
             Running::FindAgain => first.map_or(Ok(Step::Fail), |row| self.found(row)),
             Running::Replace(id) => Ok(self.run(Running::Written(Some(id)), self.foreign.written())),
             Running::Written(replaced) => match first.map(|row| (integer(row, 0), integer(row, 1))) {
-                Some((inserted, changes)) if changes > 0 => Ok(done(Some(replaced.unwrap_or(inserted)))),
+                Some((_, changes)) if changes > 0 && replaced.is_some() => Ok(done(replaced)),
+                Some((inserted, changes)) if changes > 0 => self.wait(inserted, 0),
                 // The reported row id belongs to another item.
                 _ => Ok(self.run(Running::Triggers(replaced), self.foreign.foreign_triggers())),
             },
+            Running::Need(number) => {
+                let id = self.needs.ids[number];
+                let status = first.map(|row| text(row, 0)).ok_or_else(|| missing(id))?;
+                self.needs.is_open |= status != "done";
+                if matches!(status.as_str(), "failed" | "cancelled") && !self.needs.ended.contains(&id) {
+                    self.needs.ended.push(id);
+                }
+                self.insert_after(number + 1)
+            }
+            Running::Waits(id, count) => self.wait(id, count + 1),
+            Running::Ended(id, count) => {
+                let (needed, now) = (self.needs.ended[count], self.needs.now);
+                Ok(self.run(Running::Looked(id, count), self.foreign.update_dependents(needed, now)?))
+            }
+            Running::Looked(id, count) => self.note_ended(id, count + 1),
             Running::Triggers(replaced) => {
                 let what = replaced.map_or_else(|| "the new item".into(), |id| format!("item {id}"));
                 let names: Vec<_> = rows.iter().map(|row| text(row, 0)).collect();
@@ -158,8 +202,39 @@ impl ItemSteps {
         if let Some(free) = self.key.as_mut().and_then(|key| key.free.take()) {
             return Ok(self.run(Running::Free, free));
         }
-        let insert = self.insert.take().ok_or_else(|| Error::Invalid("this enqueue has ended".into()))?;
+        self.insert_after(0)
+    }
+
+    /// Looks at the needed item of this number, or inserts the item once all are known.
+    fn insert_after(&mut self, number: usize) -> Result<Step> {
+        if let Some(id) = self.needs.ids.get(number) {
+            let statement = self.foreign.status(*id)?;
+            return Ok(self.run(Running::Need(number), statement));
+        }
+        let mut insert = self.insert.take().ok_or_else(|| Error::Invalid("this enqueue has ended".into()))?;
+        if self.needs.is_open {
+            self.foreign.block(&mut insert);
+        }
         Ok(self.run(Running::Insert, insert))
+    }
+
+    /// Makes the inserted item wait for the next of the items it needs.
+    fn wait(&mut self, id: i64, place: usize) -> Result<Step> {
+        match self.needs.ids.get(place) {
+            Some(needed) => {
+                let statement = self.foreign.wait_for(id, place as i64, *needed, self.needs.if_failed)?;
+                Ok(self.run(Running::Waits(id, place), statement))
+            }
+            None => self.note_ended(id, 0),
+        }
+    }
+
+    /// What has become of a needed item already takes effect at once.
+    fn note_ended(&mut self, id: i64, count: usize) -> Result<Step> {
+        match self.needs.ended.get(count) {
+            Some(needed) => Ok(self.run(Running::Ended(id, count), self.foreign.note_awaited(*needed)?)),
+            None => Ok(done(Some(id))),
+        }
     }
 }
 

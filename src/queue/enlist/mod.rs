@@ -68,8 +68,9 @@ impl Queue {
     pub fn enlist(&self, item: NewItem) -> Result<Enlistment> {
         self.reread_settings()?;
         let (name, max_pending) = (self.name(), self.settings().settings.max_pending);
+        let is_atomic = !item.after.is_empty();
         let steps = ItemSteps::new(self, name, self.prepare(item)?, self.options.clock.now(), max_pending)?;
-        self.enlistment(Box::new(steps), false)
+        self.enlistment(Box::new(steps), is_atomic)
     }
 
     /// Begins an enqueue of several items, all or none, on the caller's own connection.
