@@ -8,7 +8,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from membox_queue._native import BY_CONTENT, Attempt, Item, NewItem, Node, Rate, Retry, Schedule, WorkerInfo, __version__
+    from membox_queue._native import (
+        BY_CONTENT,
+        Attempt,
+        Item,
+        NewItem,
+        Next,
+        Node,
+        Rate,
+        Retry,
+        Schedule,
+        WorkerInfo,
+        __version__,
+    )
     from membox_queue.aio.item import AsyncItem
     from membox_queue.aio.queue import AsyncQueue
     from membox_queue.errors import (
@@ -59,6 +71,7 @@ __all__ = [
     "MissingDirectoryError",
     "NeededItemError",
     "NewItem",
+    "Next",
     "Node",
     "NotADatabaseError",
     "PayloadTooLargeError",
@@ -102,6 +115,7 @@ MODULES = {
     "MissingDirectoryError": "errors",
     "NeededItemError": "errors",
     "NewItem": "_native",
+    "Next": "_native",
     "Node": "_native",
     "NotADatabaseError": "errors",
     "PayloadTooLargeError": "errors",

@@ -32,6 +32,7 @@ __all__ = [
     "Lock",
     "LoopStep",
     "NewItem",
+    "Next",
     "Node",
     "Queue",
     "Rate",
@@ -350,8 +351,12 @@ class Attempt:
     def attempt(self) -> int:
         """Its number, from 1."""
     @property
-    def ending(self) -> Literal["done", "failed", "postponed", "lost", "released", "cancelled"]:
-        """done, failed, postponed (an automatic retry), lost (the lease ran out), released or cancelled."""
+    def ending(self) -> Literal["done", "failed", "postponed", "lost", "released", "cancelled", "moved", "blocked"]:
+        """How it ended.
+
+        done, failed, postponed (an automatic retry, or `item.sleep`), lost (the lease ran out), released, cancelled,
+        moved (to its next stage) or blocked (until what it waits for is done).
+        """
     @property
     def worker(self) -> str | None:
         """Who had claimed the item."""
@@ -364,6 +369,15 @@ class Attempt:
     @property
     def error(self) -> str | None:
         """Why it failed; None if it did not."""
+    @property
+    def queue(self) -> str:
+        """The queue the item was in."""
+    @property
+    def stage(self) -> int:
+        """The stage the item was in, from 0."""
+    @property
+    def content(self) -> Any:
+        """The content of a stage that is behind the item; None for an attempt that did not end as moved."""
 
 @final
 class WorkerInfo:
@@ -458,6 +472,42 @@ class NewItem(Generic[_T_co]):
     @property
     def content(self) -> _T_co:
         """What is to be enqueued."""
+
+@final
+class Next(Generic[_T_co]):
+    """What a handler returns to let its item go on with the next stage; `mark_done` takes it, too.
+
+    The item stays the same: it has another queue or content, and its `stage` is one higher. Its id, key, place and
+    everything that is left out stay as they are. Only `retries` is 0 again.
+
+    - `content`: what the next handler gets.
+    - `queue`: the queue it goes into: a name, or a `Queue` or `AsyncQueue` of the same file. The content is converted
+      by the type of a queue given as an object; for the name of another queue it must be JSON.
+    - `delay`, `run_at`: when the stage is due; by default now.
+    - `priority`, `group`, `headers`, `project`, `max_retries`: as in `Queue.enqueue`. None removes a group, the
+      headers, a project or a retry limit of its own.
+    - `expires`: in how many seconds the item is cancelled; None: never.
+
+    Content that cannot be stored fails the attempt, and the stage does not change.
+    """
+
+    def __new__(
+        cls,
+        content: _T_co = ...,
+        *,
+        queue: str | _NamedQueue | None = None,
+        delay: _Seconds | None = None,
+        run_at: datetime | None = None,
+        priority: int = ...,
+        group: str | None = ...,
+        headers: dict[str, Any] | None = ...,
+        project: str | None = ...,
+        max_retries: int | None = ...,
+        expires: _Seconds | None = ...,
+    ) -> Self: ...
+    def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
+    def _encoded(self, queue: Queue[Any], shape: Any, /) -> Next[Any]:
+        """The same with its content as it is stored; `shape` is the type of the queue that the item is in."""
 
 @final
 class Node:
@@ -608,6 +658,37 @@ class Item(Generic[_T_co]):
     @property
     def progress_note(self) -> str | None:
         """What its handler said about its progress."""
+    def enqueue(
+        self,
+        content: Any,
+        *,
+        queue: str | _NamedQueue | None = None,
+        project: str | None = None,
+        source_path: str | os.PathLike[str] | None = None,
+        doc_date: str | date | None = None,
+        priority: int = 0,
+        delay: _Seconds | None = None,
+        run_at: datetime | None = None,
+        max_retries: int | None = None,
+        headers: dict[str, Any] | None = None,
+        group: str | None = None,
+        key: str | ByContent | None = None,
+        key_ttl: _Seconds | None = None,
+        on_duplicate: Literal["return", "raise", "replace", "skip"] = "return",
+    ) -> None:
+        """Enqueue an item with the end of this one: in the transaction that ends it as done or moved.
+
+        If the attempt fails, or the item is released, put off or lost, nothing is enqueued. Content and options are
+        checked at once, and raise as in `Queue.enqueue`. The key of this item is free by then if it is done: an item
+        can enqueue its own successor. `content` may be a `NewItem`, with its own options.
+
+        - `queue`: a name, or a queue of the same file; by default the queue of this item.
+        - `priority`, `project`, the deadline and the headers `traceparent` and `tracestate` are those of this item
+          unless given.
+        - Other options are those of `Queue.enqueue`. With `on_duplicate="raise"`, a key in use fails the attempt.
+
+        `max_pending` does not hold here. Raises `StaleClaimError` if the claim has ended or is known to be lost.
+        """
     def set_progress(self, fraction: float, note: str | None = None) -> bool:
         """Record how far the work on a claimed item is, for others to read. False if the claim is known to be lost.
 

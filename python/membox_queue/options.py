@@ -64,6 +64,23 @@ class EnqueueOptions(DeliveryOptions, total=False):
     doc_date: str | date | None
 
 
+class ChildOptions(TypedDict, total=False):
+    """The options of `Item.enqueue` but for `queue`."""
+
+    project: str | None
+    source_path: str | os.PathLike[str] | None
+    doc_date: str | date | None
+    priority: int
+    delay: Seconds | None
+    run_at: datetime | None
+    max_retries: int | None
+    headers: dict[str, Any] | None
+    group: str | None
+    key: str | ByContent | None
+    key_ttl: Seconds | None
+    on_duplicate: Literal["return", "raise", "replace", "skip"]
+
+
 class QueueSettings(TypedDict, total=False):
     """What `Queue.configure` stores."""
 

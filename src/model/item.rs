@@ -124,15 +124,20 @@ pub struct Counts {
 }
 
 /// How an attempt ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
     pub attempt: i64,
-    /// done, failed, postponed, lost, released or cancelled.
+    /// done, failed, postponed, lost, released, cancelled, moved or blocked.
     pub ending: String,
     pub worker: Option<String>,
     pub started_at: Option<String>,
     pub ended_at: Option<String>,
     pub error: Option<String>,
+    /// The queue the item was in, and its stage.
+    pub queue: String,
+    pub stage: i64,
+    /// Of a stage that is behind the item.
+    pub content: Option<Content>,
 }
 
 /// Unfinished items of a group.

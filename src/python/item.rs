@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyGenericAlias, PyString, PyType};
+use pyo3::types::{PyGenericAlias, PyString, PyType};
 
-use super::convert::{datetime, object_to_python, text, to_python, type_name};
+use super::convert::{content_to_python, datetime, object_to_python, text, to_python, type_name};
 use super::ending;
 use super::error::{exception_class, named};
 use super::interpreter_exit::Native;
 use super::warnings;
 use crate::error::Error;
 use crate::heartbeat::Heartbeat;
-use crate::model::{self, Content, Status, read_json};
+use crate::model::{self, Status, read_json};
 use crate::queue::{self, ClaimedItem};
 use crate::rules::outcome::{Ending, Settled};
 use crate::sync::Mutex;
@@ -29,6 +29,8 @@ pub struct Item {
     result: PyOnceLock<Py<PyAny>>,
     /// What a claimed item has waited for, once it was asked for.
     after: PyOnceLock<Py<PyAny>>,
+    /// The type of its queue, for what its handler enqueues. Most queues have none.
+    shape: PyOnceLock<Py<PyAny>>,
     /// Whether the loop that handles it has been asked to stop.
     stopping: Arc<AtomicBool>,
 }
@@ -47,8 +49,8 @@ enum Source {
 
 impl Item {
     fn from_source(source: Source) -> Self {
-        let [content, headers, result, after] = [const { PyOnceLock::new() }; 4];
-        Self { source, content, headers, result, after, stopping: Arc::default() }
+        let [content, headers, result, after, shape] = [const { PyOnceLock::new() }; 5];
+        Self { source, content, headers, result, after, shape, stopping: Arc::default() }
     }
 
     pub fn claimed(held: Arc<ClaimedItem>, queue: Arc<queue::Queue>) -> Self {
@@ -101,17 +103,29 @@ impl Item {
         // If another thread read the content first, it stays as stored for all readers.
         let _ = self.content.set(py, made.unbind());
         self.item().content.store(None);
+        let _ = self.shape.set(py, shape.clone().unbind());
         Ok(())
+    }
+
+    pub fn shape<'py>(&self, py: Python<'py>) -> Option<&Bound<'py, PyAny>> {
+        self.shape.get(py).map(|shape| shape.bind(py))
     }
 
     /// Returns the content before conversion to the queue's type, or the Python object that replaced it.
     fn raw_content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self.item().content.load_full().as_deref() {
-            Some(Content::Text(text)) => Ok(PyString::new(py, text).into_any()),
-            Some(Content::Bytes(bytes)) => Ok(PyBytes::new(py, bytes).into_any()),
-            Some(Content::Json(value)) => to_python(py, value),
+            Some(content) => content_to_python(py, content),
             // The native content is dropped only after Python has its copy.
             None => Ok(self.content.get(py).map_or_else(|| py.None(), |made| made.clone_ref(py)).into_bound(py)),
+        }
+    }
+
+    /// Returns the claim and its queue, for verbs that need them.
+    pub fn claim(&self) -> PyResult<(&Arc<ClaimedItem>, &Arc<queue::Queue>)> {
+        let held = self.held()?;
+        match &self.source {
+            Source::Claimed { queue, .. } => Ok((held, queue)),
+            Source::Read(..) | Source::Copied(_) => Err(PyValueError::new_err("the item was only read")),
         }
     }
 
@@ -481,7 +495,13 @@ impl Item {
             *beat.lock() = None;
             let Some(ending) = ending else { return Ok(Settled::Released) };
             // The body may already have recorded the end, with its own result or reason.
-            held.settled().map_or_else(|| queue.finish(held, ending), Ok)
+            let settled = held.settled().map_or_else(|| queue.finish(held, ending), Ok);
+            // What the body enqueued may not be a second item of its key: then nothing of it is done.
+            if let Err(error @ Error::Duplicate { .. }) = &settled {
+                let failed = Ending::Failed { error: format!("{error}"), retry_in: None, give_up: false };
+                queue.finish(held, failed)?;
+            }
+            settled
         });
         match settled {
             Ok(Settled::Lost) if exception.is_none() => Err(self.stale(py)),
@@ -517,7 +537,7 @@ impl Item {
     }
 
     /// Adds to an error about the claim which item it is about.
-    fn about_this(&self, py: Python<'_>, error: PyErr) -> PyErr {
+    pub fn about_this(&self, py: Python<'_>, error: PyErr) -> PyErr {
         let is_stale = exception_class(py, "StaleClaimError").is_ok_and(|class| error.is_instance(py, &class));
         let item = self.item();
         let value = error.value(py);

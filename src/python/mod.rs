@@ -13,7 +13,9 @@ mod node;
 mod settings;
 
 mod attempt;
+mod child;
 mod convert;
+mod destination;
 mod ending;
 mod enlist;
 mod error;
@@ -21,6 +23,7 @@ mod interpreter_exit;
 mod item;
 mod item_copy;
 mod lock;
+mod next_stage;
 mod queue;
 mod rate;
 mod retry;
@@ -52,6 +55,8 @@ mod _native {
     use super::lock::Lock;
     #[pymodule_export]
     use super::new_item::{ByContent, NewItem};
+    #[pymodule_export]
+    use super::next_stage::Next;
     #[pymodule_export]
     use super::node::Node;
     #[pymodule_export]

@@ -4,14 +4,17 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyGenericAlias, PyString, PyType};
 
+use super::child;
 use super::convert::{
     content, count, date_text, duration_ms, headers, instant_ms, integer, path_text, text, type_name,
 };
+use super::destination::Destination;
 use super::item::Item;
 use super::options::given;
 use crate::model::{self, Deadline, IfFailed, Key, KeyName, LATEST_MS, OnDuplicate, Stored, When};
+use crate::rules::flow;
+use crate::rules::inherit::Given;
 use crate::rules::settings::MOST_BYTES;
-use crate::rules::{flow, name};
 
 /// How many characters of a content or an option `repr` shows.
 const PREVIEW: usize = 40;
@@ -113,8 +116,8 @@ pub struct NewItem {
     #[pyo3(get)]
     content: Py<PyAny>,
     item: model::NewItem,
-    /// The queue it goes into, if it was given as an object.
-    target: Option<Py<PyAny>>,
+    /// The queue it goes into, if it says one.
+    destination: Option<Destination>,
     /// Whether the content needs a queue's type to be stored.
     is_foreign: bool,
     /// The options as they were given.
@@ -146,9 +149,8 @@ impl NewItem {
         let stored = self::content(content, MOST_BYTES).ok();
         let is_foreign = stored.is_none();
         let mut item = options.item(stored.unwrap_or_else(|| Stored::text(String::new())), MOST_BYTES)?;
-        let target = queue.map(queue_name).transpose()?;
-        item.queue = target.as_ref().map(|(name, _)| name.clone());
-        let target = target.and_then(|(_, object)| object);
+        let destination = queue.map(Destination::read).transpose()?;
+        item.queue = destination.as_ref().map(|destination| destination.name.clone());
         let after = needs(given(&options.after))?;
         let depth = after.iter().map(|need| if let Need::New(new) = need { new.get().depth + 1 } else { 0 }).max();
         let depth = depth.unwrap_or(0);
@@ -157,7 +159,8 @@ impl NewItem {
                 format!("items in `after` are nested deeper than {}; enqueue the inner ones first", flow::DEEPEST);
             return Err(PyValueError::new_err(text));
         }
-        Ok(Self { content: content.clone().unbind(), item, target, is_foreign, options: shown.unbind(), after, depth })
+        let options = shown.unbind();
+        Ok(Self { content: content.clone().unbind(), item, destination, is_foreign, options, after, depth })
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -186,14 +189,18 @@ impl NewItem {
 }
 
 impl NewItem {
-    /// The name of the queue it goes into, if it says one, and the queue itself if it was given as an object.
-    pub fn target(&self) -> Option<(&str, Option<&Py<PyAny>>)> {
-        self.item.queue.as_deref().map(|name| (name, self.target.as_ref()))
+    pub fn destination(&self) -> Option<&Destination> {
+        self.destination.as_ref()
+    }
+
+    /// Which options a child does not take over from its parent.
+    pub fn given(&self, py: Python<'_>) -> PyResult<Given> {
+        child::given(Some(self.options.bind(py)))
     }
 }
 
 /// Shows the beginning of a text.
-fn shortened(text: &str, show: impl Fn(&str) -> PyResult<String>) -> PyResult<String> {
+pub fn shortened(text: &str, show: impl Fn(&str) -> PyResult<String>) -> PyResult<String> {
     match text.char_indices().nth(PREVIEW) {
         Some((end, _)) => Ok(format!("{}…", show(&text[..end])?)),
         None => show(text),
@@ -303,22 +310,5 @@ fn expires_after(time: &Bound<'_, PyAny>) -> PyResult<Deadline> {
     match duration_ms("expires", time)? {
         0 => Err(PyValueError::new_err("expires must be longer than a millisecond; such an item would never run")),
         ms => Ok(Deadline::After(ms)),
-    }
-}
-
-/// Reads a queue that was given by its name or as an object: its name, and the object.
-pub fn queue_name(queue: &Bound<'_, PyAny>) -> PyResult<(String, Option<Py<PyAny>>)> {
-    if queue.is_instance_of::<PyString>() {
-        let name = text("queue", Some(queue))?.unwrap_or_default();
-        name::check("a queue's name", &name)?;
-        return Ok((name, None));
-    }
-    // An AsyncQueue opens its file later, and is known by the same attributes.
-    match (queue.getattr("name"), queue.hasattr("_shape")?) {
-        (Ok(name), true) => Ok((name.extract()?, Some(queue.clone().unbind()))),
-        _ => {
-            let kind = queue.get_type().qualname()?;
-            Err(PyTypeError::new_err(format!("queue must be a name or a Queue of the same file, not {kind}")))
-        }
     }
 }

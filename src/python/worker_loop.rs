@@ -10,6 +10,7 @@ use super::convert::json;
 use super::ending;
 use super::interpreter_exit::{self, Native};
 use super::item::Item;
+use super::next_stage::Next as Stage;
 use super::queue::{log_kept, within_limit};
 use crate::queue::{self, Next, Plan};
 use crate::rules::outcome::{Ending, Settled};
@@ -77,12 +78,17 @@ impl WorkerLoop {
 }
 
 impl WorkerLoop {
-    fn read_result(&self, result: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    /// Reads what a handler returned.
+    fn read_ending(&self, result: &Bound<'_, PyAny>) -> PyResult<Ending> {
         if result.is_none() {
-            return Ok(None);
+            return Ok(Ending::Done { result: None });
+        }
+        if let Ok(next) = result.cast::<Stage>() {
+            return Ok(Ending::Next { next: Box::new(next.get().encoded_stage()?) });
         }
         let queues: Vec<_> = self.core.queues().iter().collect();
-        within_limit(result.py(), &queues, |limit| json("the result", result, limit)).map(Some)
+        within_limit(result.py(), &queues, |limit| json("the result", result, limit))
+            .map(|result| Ending::Done { result: Some(result) })
     }
 }
 
@@ -91,7 +97,7 @@ impl WorkerLoop {
     #[doc = words!(WorkerLoop.check_result)]
     #[pyo3(signature = (slot, result, /))]
     fn check_result(&self, slot: usize, result: &Bound<'_, PyAny>) -> PyResult<()> {
-        let ending = Ending::Done { result: self.read_result(result)? };
+        let ending = self.read_ending(result)?;
         Ok(result.py().native(|| self.core.check_ending(slot, &ending))?)
     }
 
@@ -106,7 +112,7 @@ impl WorkerLoop {
     fn done(&self, py: Python<'_>, slot: usize, results: Vec<Bound<'_, PyAny>>) -> PyResult<LoopStep> {
         // The GIL is released once per step, because each release may let every other thread run first. The core checks
         // the result against the limit of the item's own queue.
-        let endings = results.iter().map(|result| Ok(Ending::Done { result: self.read_result(result)? }));
+        let endings = results.iter().map(|result| self.read_ending(result));
         let endings = endings.collect::<PyResult<Vec<_>>>()?;
         self.step(py, slot, endings)
     }

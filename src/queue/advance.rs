@@ -251,15 +251,16 @@ impl Claiming<'_> {
 fn ends(parts: &[Part], reports: &[Report], lost: &[(usize, Claimed)]) -> Result<Vec<End>> {
     let own = reports.iter().filter(|report| !report.held.is_inherited()).map(|report| {
         let progress = report.held.unsaved_progress.latest();
-        (report.queue, report.held.claimed(), report.ending.clone(), progress)
+        let children = if report.ending.is_completed() { report.held.children() } else { Vec::new() };
+        (report.queue, report.held.claimed(), report.ending.clone(), children, progress)
     });
-    let lost = lost
-        .iter()
-        .map(|(number, claim)| (*number, claim.clone(), Ending::Lost { worker: claim.worker.clone() }, None));
+    let lost = lost.iter().map(|(number, claim)| {
+        (*number, claim.clone(), Ending::Lost { worker: claim.worker.clone() }, Vec::new(), None)
+    });
     own.chain(lost)
-        .map(|(queue, claim, ending, progress)| {
+        .map(|(queue, claim, ending, children, progress)| {
             let settings = &parts[queue].current.settings;
-            decided(queue, claim, ending, settings).map(|end| End { progress, ..end })
+            decided(queue, claim, ending, settings).map(|end| End { children, progress, ..end })
         })
         .collect()
 }
@@ -268,7 +269,8 @@ fn ends(parts: &[Part], reports: &[Report], lost: &[(usize, Claimed)]) -> Result
 pub(super) fn decided(queue: usize, claim: Claimed, ending: Ending, settings: &Settings) -> Result<End> {
     let fraction = if matches!(ending, Ending::Failed { .. }) { random::fraction()? } else { 0.0 };
     let decision = conclude(ending, &settings.retry_state(claim.retries, claim.max_retries), fraction);
-    Ok(End { queue, claim, decision, when_done: WhenDone::by(settings), progress: None })
+    let when_done = WhenDone::by(settings);
+    Ok(End { queue, claim, decision, when_done, children: Vec::new(), progress: None })
 }
 
 /// What became of each report; the store was not asked about those of the parent process.
@@ -289,12 +291,15 @@ fn events(reports: &[Report], moved: &Moved) -> Vec<Event> {
     let mut events = Vec::new();
     for (report, settled) in reports.iter().zip(settled(reports, moved)) {
         match settled {
-            Settled::Released | Settled::Postponed => events.push(Event::Returned),
+            Settled::Released | Settled::Postponed | Settled::Moved => events.push(Event::Returned),
             Settled::Done | Settled::Failed | Settled::Cancelled => {
                 let Receipt { id, .. } = report.held.receipt();
                 events.push(Event::Ended { id, frees_group: report.held.item.group.is_some() });
             }
             Settled::Lost => {}
+        }
+        if settled.is_completed() && report.held.has_children() {
+            events.push(Event::Enqueued);
         }
     }
     if has_reclaimed(reports, moved) || moved.has_flowed {

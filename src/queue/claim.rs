@@ -14,7 +14,7 @@ use crate::heartbeat::{GRACE, Heartbeat};
 use crate::model::{Item, Pick, Receipt, Status};
 use crate::process;
 use crate::rules::outcome::{Ending, Settled};
-use crate::store::{Address, Claimed, Granted, Liveness, LockWait, Renewal, Renews};
+use crate::store::{Address, Child, Claimed, Granted, Liveness, LockWait, Renewal, Renews};
 use crate::sync::Mutex;
 
 #[derive(Clone, Debug)]
@@ -48,6 +48,8 @@ pub struct ClaimedItem {
     is_withdrawn: AtomicBool,
     /// Shows other processes that this process can still end the claim.
     liveness: Mutex<Option<Arc<dyn Liveness>>>,
+    /// What the handler enqueued, to be written with the end of its stage.
+    children: Mutex<Vec<Child>>,
     pub(super) unsaved_progress: Arc<UnsavedProgress>,
     generation: u64,
     since: Instant,
@@ -104,6 +106,18 @@ impl ClaimedItem {
             lease_ms: None,
             awaits_renewal: false,
         }
+    }
+
+    pub(super) fn add_child(&self, child: Child) {
+        self.children.lock().push(child);
+    }
+
+    pub(super) fn children(&self) -> Vec<Child> {
+        self.children.lock().clone()
+    }
+
+    pub(super) fn has_children(&self) -> bool {
+        !self.children.lock().is_empty()
     }
 
     /// Ending a claim a second time is refused, but that does not make the claim lost.
@@ -217,6 +231,7 @@ impl Queue {
             settled: OnceLock::new(),
             is_withdrawn: AtomicBool::new(false),
             liveness: Mutex::new(liveness.clone()),
+            children: Mutex::default(),
             unsaved_progress: Arc::default(),
             generation: process::generation(),
             since: Instant::now(),

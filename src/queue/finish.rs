@@ -78,6 +78,7 @@ impl Queue {
     pub(super) fn check_ending(&self, ending: &Ending) -> Result<()> {
         match ending {
             Ending::Done { result: Some(result) } => self.check_size(result.len()),
+            Ending::Next { next } => self.check_next(next),
             _ => Ok(()),
         }
     }

@@ -2,6 +2,7 @@
 
 mod advance;
 mod answer;
+mod child;
 mod claim;
 mod enlist;
 mod enqueue;
@@ -9,6 +10,7 @@ mod finish;
 mod lease;
 mod lock;
 mod membox;
+mod next_stage;
 mod portions;
 mod progress;
 mod rate;

@@ -16,7 +16,13 @@ impl FinishTx for Transaction<'_> {
                 _ => {}
             }
         }
-        self.record(queue, &end.claim, &end.decision, end.when_done)
+        let settled = self.record(queue, &end.claim, &end.decision, end.when_done)?;
+        if settled.is_completed() {
+            for child in &end.children {
+                self.put(&child.queue, child.put.clone())?;
+            }
+        }
+        Ok(settled)
     }
 }
 
@@ -26,6 +32,8 @@ impl Transaction<'_> {
         if !claim.cancelled && self.finish(queue, &claim.fence, verdict, claim.worker.as_deref())? {
             if *settled == Settled::Done {
                 self.clean_up(queue, claim.fence.id, when_done)?;
+            } else if *settled == Settled::Moved {
+                self.trim_history(claim)?;
             } else {
                 self.add_attempt(claim, history.as_ref())?;
                 self.release_rest(queue, claim)?;
@@ -65,7 +73,11 @@ impl Transaction<'_> {
     pub(super) fn clean_up(&self, queue: &str, id: i64, when_done: WhenDone) -> Result<()> {
         match when_done {
             WhenDone::Keep => Ok(()),
-            WhenDone::DropContent => self.run(statement!("drop_content"), params![id, queue]).map(drop),
+            WhenDone::DropContent => {
+                self.run(statement!("drop_content"), params![id, queue])?;
+                self.run(statement!("history_drop_content"), params![id])?;
+                self.run(statement!("steps_forget"), params![id]).map(drop)
+            }
             // A waiting caller must see the end; retention removes the item later.
             WhenDone::Remove if self.database.are_ends_awaited() => Ok(()),
             WhenDone::Remove if self.has_references()? && !self.kept(queue, &[id])?.is_empty() => Ok(()),
@@ -81,6 +93,7 @@ impl Transaction<'_> {
     fn finish(&self, queue: &str, fence: &Fence, verdict: &Verdict, worker: Option<&str>) -> Result<bool> {
         let finished = self.now_text();
         let (status, retries, error, result, run_at, finished, gave_up) = match verdict {
+            Verdict::Moved { next } => return self.move_on(queue, fence, next),
             Verdict::Done { result } => ("done", None, None, result.as_deref(), None, Some(finished), false),
             Verdict::Pending { delay_ms, retries, error } => {
                 let run_at = delay_ms.map(|delay| self.now.plus(delay));
@@ -123,6 +136,11 @@ impl Transaction<'_> {
         let (item, attempt) = (claim.fence.id, claim.fence.attempt_number());
         let values = params![item, attempt, ending, claim.worker, claim.started_at, self.now_text(), error];
         self.run(statement!("history_add"), values)?;
+        self.trim_history(claim)
+    }
+
+    fn trim_history(&self, claim: &Claimed) -> Result<()> {
+        let (item, attempt) = (claim.fence.id, claim.fence.attempt_number());
         if attempt > ATTEMPTS_KEPT {
             self.run(statement!("history_trim"), params![item, attempt, ATTEMPTS_KEPT])?;
         }

@@ -48,6 +48,10 @@ impl ForeignStatements for Foreign {
         command(statement!("after_add"), params![id, place, needed, if_failed.as_str()])
     }
 
+    fn set_parent(&self, id: i64, parent: i64) -> Result<Statement> {
+        command(statement!("parent_set"), params![id, parent])
+    }
+
     fn note_awaited(&self, id: i64) -> Result<Statement> {
         command(statement!("awaited_add"), params![id])
     }

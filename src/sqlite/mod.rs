@@ -26,6 +26,7 @@ mod rows;
 mod schedule;
 mod schema;
 mod settings;
+mod stage;
 
 #[cfg(feature = "python")]
 pub use file::wake_all;

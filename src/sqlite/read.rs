@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rusqlite::{ToSql, params};
 
-use super::rows::{integer, read_counts, read_item, read_schedule, text};
+use super::rows::{integer, read_content, read_counts, read_item, read_schedule, text};
 use super::{Transaction, statement};
 use crate::error::Result;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, Schedule, Status};
@@ -100,6 +100,9 @@ impl View for Transaction<'_> {
                 started_at: text(row, 3)?,
                 ended_at: text(row, 4)?,
                 error: text(row, 5)?,
+                queue: text(row, 6)?.unwrap_or_default(),
+                stage: integer(row, 7)?.unwrap_or(0),
+                content: read_content(row, 8, 9)?,
             })
         })
     }

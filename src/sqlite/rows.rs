@@ -159,6 +159,16 @@ fn headers(json: &str) -> std::result::Result<Map<String, Value>, String> {
     }
 }
 
+/// Reads content and its type from two columns. What cannot be read as its type is the raw text.
+pub fn read_content(row: &Row, index: usize, kind: usize) -> rusqlite::Result<Option<Content>> {
+    let value = row.get_ref(index)?;
+    if matches!(value, ValueRef::Null) {
+        return Ok(None);
+    }
+    let kind = text(row, kind)?.unwrap_or_default();
+    Ok(Some(content(value, &kind).unwrap_or_else(|(_, raw)| Content::Text(raw))))
+}
+
 fn content(value: ValueRef, kind: &str) -> std::result::Result<Content, (String, String)> {
     match value {
         ValueRef::Blob(bytes) if kind == "text" => Ok(Content::Bytes(bytes.to_vec())),

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::{Claimed, StoredSettings, View, WHOLE_QUEUE};
+use super::{Claimed, Put, StoredSettings, View, WHOLE_QUEUE};
 use crate::error::Result;
 use crate::model::{Item, Pick};
 use crate::rules::outcome::{Decision, Settled};
@@ -74,8 +74,17 @@ pub struct End {
     pub claim: Claimed,
     pub decision: Decision,
     pub when_done: WhenDone,
+    /// What the handler enqueued: written if it has completed its stage.
+    pub children: Vec<Child>,
     /// Progress that is not stored yet.
     pub progress: Option<(f64, Option<String>)>,
+}
+
+/// An item that a handler enqueued, and its queue.
+#[derive(Clone)]
+pub struct Child {
+    pub queue: String,
+    pub put: Put,
 }
 
 /// What becomes of the row of a done item.

@@ -47,6 +47,9 @@ pub trait ForeignStatements: Send + Sync {
     /// Makes an item wait for another.
     fn wait_for(&self, id: i64, place: i64, needed: i64, if_failed: IfFailed) -> Result<Statement>;
 
+    /// Records which item has made another.
+    fn set_parent(&self, id: i64, parent: i64) -> Result<Statement>;
+
     /// Records that the dependents of an item are to be updated.
     fn note_awaited(&self, id: i64) -> Result<Statement>;
 

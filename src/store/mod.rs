@@ -29,7 +29,7 @@ mod settings;
 pub use address::{Address, Removal, has_queue, open, remove};
 #[cfg(feature = "python")]
 pub use address::{COMMIT_CHECK, FORK, LOCKS, install, wake_all};
-pub use advance::{Advance, Closing, End, Granted, LeaseRef, Moved, Served, Want, WhenDone};
+pub use advance::{Advance, Child, Closing, End, Granted, LeaseRef, Moved, Served, Want, WhenDone};
 pub use claim::{ClaimTx, Scout};
 pub use engine::{ChangeWatch, CommitSync, Liveness, LockWait, Store};
 pub use enqueue::{Destination, Enqueue, EnqueueTx, Enqueued, Needed, NewRow, Put};

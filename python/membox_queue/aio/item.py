@@ -7,12 +7,14 @@ from types import GetSetDescriptorType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from membox_queue import _native
+from membox_queue.options import ChildOptions
+from membox_queue.signatures import shows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from datetime import datetime
     from types import TracebackType
-    from typing import Self
+    from typing import Self, Unpack
 
     from typing_extensions import TypeVar as TypeVarWithDefault
 
@@ -95,6 +97,13 @@ class AsyncItem(Generic[C_co]):
     async def after(self) -> list[_native.Item[Any] | None]:
         """Return the items it has waited for; see `Item.after`."""
         return list(await self._run(getattr, self._item, "after"))
+
+    @shows(ChildOptions, lambda: _native.Item.enqueue)
+    def enqueue(
+        self, content: Any, *, queue: str | _native._NamedQueue | None = None, **options: Unpack[ChildOptions]
+    ) -> None:
+        """Enqueue an item with the end of this one; a plain call, see `Item.enqueue`."""
+        self._item.enqueue(content, queue=queue, **options)
 
     async def set_progress(self, fraction: float, note: str | None = None) -> bool:
         """Record how far the work is. Return False if the claim was lost."""

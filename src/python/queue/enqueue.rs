@@ -9,6 +9,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 use super::{Arg, Queue, within_limit};
 use crate::model::NewItem;
 use crate::python::convert::{content as stored, patience};
+use crate::python::destination::plain;
 use crate::python::enlist::Enlistment;
 use crate::python::interpreter_exit::Native;
 use crate::python::new_item::{ItemOptions, NewItem as PyNewItem, needs, new_item, new_needs};
@@ -107,10 +108,8 @@ impl Queue {
 
     /// Converts content by the type of the queue that an item goes into.
     fn plain_of(&self, content: &Bound<'_, PyAny>, new: Option<&PyNewItem>) -> PyResult<Option<Py<PyAny>>> {
-        match new.and_then(PyNewItem::target) {
-            None => self.plain(content),
-            Some((name, target)) => self.plain_for(content, name, target),
-        }
+        let shape = self.shape.get(content.py()).map(|shape| shape.bind(content.py()));
+        plain(content, &self.core, shape, new.and_then(PyNewItem::destination))
     }
 }
 

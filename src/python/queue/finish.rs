@@ -8,7 +8,9 @@ use crate::python::convert::{duration_ms, json};
 use crate::python::ending;
 use crate::python::interpreter_exit::Native;
 use crate::python::item::claimed;
+use crate::python::next_stage::Next;
 use crate::queue::ClaimedItem;
+use crate::rules::outcome::Ending;
 
 #[pymethods]
 impl Queue {
@@ -17,6 +19,11 @@ impl Queue {
     fn mark_done(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>, result: Arg) -> PyResult<bool> {
         let (py, queue) = (slf.py(), slf.get());
         let held = claimed(item)?;
+        if let Some(Ok(next)) = result.map(|result| result.cast::<Next>()) {
+            let shape = queue.shape.get(py).map(|shape| shape.bind(py));
+            let next = Box::new(next.get().stage(py, &queue.core, shape)?);
+            return Ok(py.native(|| queue.core.finish(held, Ending::Next { next }))?.took_effect());
+        }
         let stored = stored_result(slf, result)?;
         Ok(py.native(|| queue.core.mark_done(held, stored))?)
     }

@@ -90,45 +90,6 @@ impl Queue {
         Ok(Some(shape.bind(content.py()).call_method1("encode", (content,))?.unbind()))
     }
 
-    /// Converts content to the stored form of another queue of the file. Only a queue given as an object has a known type.
-    pub(super) fn plain_for(
-        &self,
-        content: &Bound<'_, PyAny>,
-        name: &str,
-        target: Option<&Py<PyAny>>,
-    ) -> PyResult<Option<Py<PyAny>>> {
-        let py = content.py();
-        let Some(target) = target.map(|target| target.bind(py)) else {
-            return if name == self.core.name() { self.plain(content) } else { Ok(None) };
-        };
-        self.check_is_beside(target)?;
-        let shape = target.getattr("_shape")?;
-        if shape.is_none() { Ok(None) } else { Ok(Some(shape.call_method1("encode", (content,))?.unbind())) }
-    }
-
-    /// Refuses a queue of another file.
-    fn check_is_beside(&self, target: &Bound<'_, PyAny>) -> PyResult<()> {
-        // An AsyncQueue has the queue it has opened.
-        let opened = target.getattr_opt("_queue")?.filter(|queue| !queue.is_none());
-        let is_beside = match opened.as_ref().unwrap_or(target).cast::<Self>() {
-            Ok(queue) => queue.get().core.is_beside(&self.core),
-            Err(_) => {
-                let path = target.getattr("path")?.extract::<Option<PathBuf>>()?;
-                path.is_some() && path == self.core.path()
-            }
-        };
-        if is_beside {
-            return Ok(());
-        }
-        let shown = |path: Option<PathBuf>| path.map_or_else(|| "memory".into(), |path| path.display().to_string());
-        let (other, own) = (shown(target.getattr("path")?.extract()?), shown(self.core.path()));
-        let name = target.getattr("name")?;
-        let text = format!(
-            "the queue {name:?} is in {other}, not in {own}: what is written together must be in one file. Open it there"
-        );
-        Err(PyValueError::new_err(text))
-    }
-
     /// Creates an item that was only read: converted to the queue's type if it fits, else as stored.
     fn shown(&self, py: Python<'_>, item: model::Item) -> PyResult<Item> {
         let is_here = item.queue == self.core.name();

@@ -21,11 +21,18 @@ pub struct ItemSteps {
     insert: Option<Statement>,
     replace: Option<Statement>,
     needs: Needs,
+    /// Whether the item was inserted, rather than found by its key.
+    is_new: bool,
 }
 
 /// What the item waits for.
 struct Needs {
-    ids: Vec<i64>,
+    /// New ones have no id until they are enqueued.
+    ids: Vec<Option<i64>>,
+    /// Those that are enqueued before it, each with its place among the others.
+    children: Vec<(usize, ItemSteps)>,
+    /// The children that did not exist before.
+    own: Vec<i64>,
     if_failed: IfFailed,
     now: Now,
     /// Whether one of them is not done.
@@ -56,6 +63,10 @@ enum Running {
     /// After an insert, or after the replacement of this item.
     Written(Option<i64>),
     Triggers(Option<i64>),
+    /// Enqueues the child of this number.
+    Child(usize),
+    /// Records that the item has made the child of this number.
+    Parent(i64, usize),
     /// Looks at the needed item of this number.
     Need(usize),
     /// The item was inserted, and waits for so many.
@@ -67,16 +78,20 @@ enum Running {
 
 impl ItemSteps {
     /// With a limit, the enqueue is refused if so many items are pending.
-    pub fn new(queue: &Queue, name: &str, put: Put, now: Now, max_pending: Option<i64>) -> Result<Self> {
+    pub fn new(queue: &Queue, name: &str, mut put: Put, now: Now, max_pending: Option<i64>) -> Result<Self> {
         let foreign = queue.session()?.store.foreign();
-        let ids = put.needs.iter().map(|need| match need {
-            Needed::Id(id) => Ok(*id),
-            Needed::Put(..) => Err(Error::Invalid(
-                "with connection, after takes ids: enqueue the new items first, with the same connection".into(),
-            )),
-        });
-        let ids = ids.collect::<Result<Vec<_>>>()?;
-        let needs = Needs { ids, if_failed: put.if_failed, now, is_open: false, ended: Vec::new() };
+        let (mut ids, mut children) = (Vec::new(), Vec::new());
+        for need in std::mem::take(&mut put.needs) {
+            match need {
+                Needed::Id(id) => ids.push(Some(id)),
+                Needed::Put(name, put) => {
+                    children.push((ids.len(), Self::new(queue, &name, put, now, None)?));
+                    ids.push(None);
+                }
+            }
+        }
+        let (own, ended) = (Vec::new(), Vec::new());
+        let needs = Needs { ids, children, own, if_failed: put.if_failed, now, is_open: false, ended };
         let (row, key) = put.at(now);
         let key = match (&row.key, key) {
             (Some(key_name), Some(key)) => Some(KeyStatements {
@@ -97,6 +112,7 @@ impl ItemSteps {
             replace: Some(foreign.replace(&row)?),
             queue: name.to_owned(),
             needs,
+            is_new: false,
         })
     }
 }
@@ -128,12 +144,23 @@ impl Steps for ItemSteps {
             Running::Replace(id) => Ok(self.run(Running::Written(Some(id)), self.foreign.written())),
             Running::Written(replaced) => match first.map(|row| (integer(row, 0), integer(row, 1))) {
                 Some((_, changes)) if changes > 0 && replaced.is_some() => Ok(done(replaced)),
-                Some((inserted, changes)) if changes > 0 => self.wait(inserted, 0),
+                Some((inserted, changes)) if changes > 0 => {
+                    self.is_new = true;
+                    self.adopt(inserted, 0)
+                }
                 // The reported row id belongs to another item.
                 _ => Ok(self.run(Running::Triggers(replaced), self.foreign.foreign_triggers())),
             },
+            Running::Child(number) => {
+                let (_, child) = &mut self.needs.children[number];
+                match child.next(rows)? {
+                    Step::Done(Outcome::Ids(ids)) => self.child_done(number, ids.first().copied().flatten()),
+                    step => Ok(step),
+                }
+            }
+            Running::Parent(id, count) => self.adopt(id, count + 1),
             Running::Need(number) => {
-                let id = self.needs.ids[number];
+                let Some(id) = self.needs.ids[number] else { return self.insert_after(number + 1) };
                 let status = first.map(|row| text(row, 0)).ok_or_else(|| missing(id))?;
                 self.needs.is_open |= status != "done";
                 if matches!(status.as_str(), "failed" | "cancelled") && !self.needs.ended.contains(&id) {
@@ -157,6 +184,9 @@ impl Steps for ItemSteps {
     }
 
     fn failed(&mut self) -> Step {
+        if let Running::Child(number) = self.running {
+            return self.needs.children[number].1.failed();
+        }
         match (&self.running, self.find()) {
             // The caller's transaction may have begun only now. Another process may have enqueued the key before it
             // did.
@@ -202,13 +232,45 @@ impl ItemSteps {
         if let Some(free) = self.key.as_mut().and_then(|key| key.free.take()) {
             return Ok(self.run(Running::Free, free));
         }
-        self.insert_after(0)
+        self.begin_child(0)
+    }
+
+    /// Begins the child of this number, or looks at what the item waits for once all are there.
+    fn begin_child(&mut self, number: usize) -> Result<Step> {
+        if number == self.needs.children.len() {
+            // A child that was skipped, because its key is in use, is not waited for.
+            self.needs.ids.retain(Option::is_some);
+            return self.insert_after(0);
+        }
+        self.running = Running::Child(number);
+        match self.needs.children[number].1.begin()? {
+            Step::Done(Outcome::Ids(ids)) => self.child_done(number, ids.first().copied().flatten()),
+            step => Ok(step),
+        }
+    }
+
+    fn child_done(&mut self, number: usize, id: Option<i64>) -> Result<Step> {
+        let (place, child) = &self.needs.children[number];
+        self.needs.ids[*place] = id;
+        self.needs.own.extend(id.filter(|_| child.is_new));
+        self.begin_child(number + 1)
+    }
+
+    /// Records that the inserted item has made the next of its children.
+    fn adopt(&mut self, id: i64, count: usize) -> Result<Step> {
+        match self.needs.own.get(count) {
+            Some(child) => {
+                let statement = self.foreign.set_parent(*child, id)?;
+                Ok(self.run(Running::Parent(id, count), statement))
+            }
+            None => self.wait(id, 0),
+        }
     }
 
     /// Looks at the needed item of this number, or inserts the item once all are known.
     fn insert_after(&mut self, number: usize) -> Result<Step> {
-        if let Some(id) = self.needs.ids.get(number) {
-            let statement = self.foreign.status(*id)?;
+        if let Some(id) = self.needs.ids.get(number).copied().flatten() {
+            let statement = self.foreign.status(id)?;
             return Ok(self.run(Running::Need(number), statement));
         }
         let mut insert = self.insert.take().ok_or_else(|| Error::Invalid("this enqueue has ended".into()))?;
@@ -220,9 +282,9 @@ impl ItemSteps {
 
     /// Makes the inserted item wait for the next of the items it needs.
     fn wait(&mut self, id: i64, place: usize) -> Result<Step> {
-        match self.needs.ids.get(place) {
+        match self.needs.ids.get(place).copied().flatten() {
             Some(needed) => {
-                let statement = self.foreign.wait_for(id, place as i64, *needed, self.needs.if_failed)?;
+                let statement = self.foreign.wait_for(id, place as i64, needed, self.needs.if_failed)?;
                 Ok(self.run(Running::Waits(id, place), statement))
             }
             None => self.note_ended(id, 0),

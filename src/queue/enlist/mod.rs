@@ -67,9 +67,11 @@ impl Queue {
     /// Begins an enqueue on the caller's own connection.
     pub fn enlist(&self, item: NewItem) -> Result<Enlistment> {
         self.reread_settings()?;
-        let (name, max_pending) = (self.name(), self.settings().settings.max_pending);
         let is_atomic = !item.after.is_empty();
-        let steps = ItemSteps::new(self, name, self.prepare(item)?, self.options.clock.now(), max_pending)?;
+        let (name, max_pending) = (self.name(), self.settings().settings.max_pending);
+        let (_, mut puts) = self.prepare_all(vec![item])?;
+        let Some(put) = puts.pop() else { return Err(Error::Closed) };
+        let steps = ItemSteps::new(self, name, put, self.options.clock.now(), max_pending)?;
         self.enlistment(Box::new(steps), is_atomic)
     }
 
