@@ -32,7 +32,9 @@ def retry(
         raise UsageError("name the items, or give --all for every failed one")
     with known(db, queue) as opened:
         if ids:
-            otherwise = "is neither failed nor cancelled, its key is in use again, or it waits for one that failed (--tree)"
+            otherwise = (
+                "is neither failed nor cancelled, its key is in use again, or it waits for one that failed (--tree)"
+            )
             each(opened, ids, partial(opened.retry, tree=tree), "returned to pending", otherwise, as_json)
             return
         returned, kept = opened.retry(status="failed"), opened.counts()["failed"]
