@@ -111,11 +111,12 @@ def remove(path: str | os.PathLike[str], discard: bool, dry_run: bool, /) -> tup
 
 def meaning(
     exception: BaseException, is_cancelled: bool = False, /
-) -> Literal["failed", "exited", "released", "crashed"]:
+) -> Literal["failed", "exited", "released", "suspended", "crashed"]:
     """What something raised by a loop's handler means for its item; `is_cancelled`: the task that ran it was.
 
     "failed": the item fails and the loop goes on. "exited": the item counts as a lost claim does, and the loop ends.
-    "released": the item is released uncounted, and the loop ends. "crashed": nothing is recorded.
+    "released": the item is released uncounted, and the loop ends. "suspended": the item sleeps or waits for others, and
+    the loop goes on. "crashed": nothing is recorded.
     """
 
 def copied_item(fields: dict[str, Any], /) -> Item[Any]:
@@ -487,6 +488,8 @@ class Next(Generic[_T_co]):
     - `priority`, `group`, `headers`, `project`, `max_retries`: as in `Queue.enqueue`. None removes a group, the
       headers, a project or a retry limit of its own.
     - `expires`: in how many seconds the item is cancelled; None: never.
+    - `after`, `if_failed`: what the stage waits for, as in `Queue.enqueue`; by default nothing. New items are children
+      of this one, as those of `Item.enqueue` are. An item that would wait for itself fails the attempt.
 
     Content that cannot be stored fails the attempt, and the stage does not change.
     """
@@ -504,6 +507,8 @@ class Next(Generic[_T_co]):
         project: str | None = ...,
         max_retries: int | None = ...,
         expires: _Seconds | None = ...,
+        after: Iterable[int | _WithId | NewItem[Any]] = (),
+        if_failed: Literal["cancel", "run"] = "cancel",
     ) -> Self: ...
     def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
     def _encoded(self, queue: Queue[Any], shape: Any, /) -> Next[Any]:
@@ -675,6 +680,9 @@ class Item(Generic[_T_co]):
         key: str | ByContent | None = None,
         key_ttl: _Seconds | None = None,
         on_duplicate: Literal["return", "raise", "replace", "skip"] = "return",
+        after: Iterable[int | _WithId | NewItem[Any]] = (),
+        if_failed: Literal["cancel", "run"] = "cancel",
+        expires: _Seconds | None = None,
     ) -> None:
         """Enqueue an item with the end of this one: in the transaction that ends it as done or moved.
 
@@ -688,6 +696,48 @@ class Item(Generic[_T_co]):
         - Other options are those of `Queue.enqueue`. With `on_duplicate="raise"`, a key in use fails the attempt.
 
         `max_pending` does not hold here. Raises `StaleClaimError` if the claim has ended or is known to be lost.
+        """
+    def step(
+        self, name: str, function: Callable[..., _R], /, *arguments: Any, connection: Any = None, **named: Any
+    ) -> _R:
+        """Call a function once: return its result, or what an earlier attempt recorded under this name.
+
+        A step is known by its name within the stage of the item. Each step, sleep and gather of an attempt needs its
+        own name. Steps may be added, removed and reordered while items are under way: only new names run.
+
+        The result is a JSON value, and every attempt gets it as JSON gives it back; a tuple becomes a list. What the
+        function raises fails the attempt. If the process dies between the function and its record, the function is
+        called again by the next attempt: give the other side `f"{item.id}-{name}"` to recognise that.
+
+        Raises ValueError for a name that is used twice, TypeError or ValueError for a result that JSON cannot carry,
+        `PayloadTooLargeError` for one larger than `max_bytes`; the error names the step. Raises `StaleClaimError` if
+        the claim is lost. Then nothing is recorded.
+        """
+    def _find_step(self, name: str, /) -> tuple[Any] | None:
+        """Begin a step: what an earlier attempt recorded."""
+    def _add_step(self, name: str, result: Any, connection: Any = None, /) -> Any:
+        """Record the result of a step, and return it as every attempt gets it."""
+    def sleep(self, name: str, seconds: _Seconds, /) -> None:
+        """Sleep once, without holding a slot or counting an attempt.
+
+        It leaves the handler with a `BaseException`, which must not be caught. The item is pending again, and due after
+        that time. The handler is then called anew, and this call returns at once. A restart does not change the time.
+        In `with item:` it ends the block. On a bare claim it raises ValueError.
+        """
+    def gather(
+        self, name: str, items: Iterable[Any], /, *, if_failed: Literal["cancel", "run"] = "cancel"
+    ) -> list[Item[Any] | None]:
+        """Enqueue items once, wait until all are done without holding a slot, and return them in the order given.
+
+        - `items`: contents or `NewItem`s, of any queue of the file. They are children of this item, as those of
+          `enqueue` are. None at all gives an empty list at once.
+        - `if_failed`: "cancel" cancels this item if one of them fails for good, is cancelled or removed; `retry` of
+          that one lets it wait again. With "run" this call returns then, too: look at `status` and `error`. One that
+          was removed is None.
+
+        It leaves the handler with a `BaseException`, which must not be caught. The item is `blocked` until then. The
+        handler is called anew, and this call returns the items that the first call made, whatever it is given now.
+        In `with item:` it ends the block. On a bare claim it raises ValueError.
         """
     def set_progress(self, fraction: float, note: str | None = None) -> bool:
         """Record how far the work on a claimed item is, for others to read. False if the claim is known to be lost.

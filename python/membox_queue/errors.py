@@ -139,6 +139,10 @@ class ExistingFileError(StorageError, FileExistsError):
     path: Path | None = None
 
 
+class Suspended(BaseException):
+    """Leaves a handler that sleeps or gathers. It is called again later; `except Exception` does not catch this."""
+
+
 class SimulatedCrash(BaseException):
     """Raised by failure injection in tests. It stands for the death of the process, so nothing is released."""
 

@@ -79,6 +79,9 @@ class ChildOptions(TypedDict, total=False):
     key: str | ByContent | None
     key_ttl: Seconds | None
     on_duplicate: Literal["return", "raise", "replace", "skip"]
+    after: Iterable[int | Item[Any] | AsyncItem[Any] | NewItem[Any]]
+    if_failed: Literal["cancel", "run"]
+    expires: Seconds | None
 
 
 class QueueSettings(TypedDict, total=False):

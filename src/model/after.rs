@@ -3,7 +3,7 @@
 use super::{NewItem, Now};
 
 /// One of the items that a new item waits for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Need {
     Id(i64),
     /// It is enqueued together with the item that waits for it.

@@ -8,6 +8,7 @@ mod item;
 mod new_item;
 mod next_stage;
 mod schedule;
+mod step;
 mod time;
 mod value;
 
@@ -21,5 +22,6 @@ pub use item::{Attempt, Counts, GroupCounts, Item, Status};
 pub use new_item::{Key, KeyName, NewItem, OnDuplicate, When};
 pub use next_stage::NextStage;
 pub use schedule::Schedule;
+pub use step::{RecordedStep, StepKind};
 pub use time::{LATEST_MS, Now, millis, parse_ms};
 pub use value::Value;

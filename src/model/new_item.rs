@@ -25,7 +25,7 @@ impl When {
 }
 
 /// One item to enqueue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NewItem {
     /// The queue it goes into; `None`: the one that enqueues it.
     pub queue: Option<String>,
@@ -49,7 +49,7 @@ pub struct NewItem {
 }
 
 /// The key of an item: at most one unfinished item per queue and key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     pub name: KeyName,
     /// How long after its enqueue an item keeps its key, finished or not, in milliseconds.
@@ -64,7 +64,7 @@ impl Key {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyName {
     Given(String),
     /// A hash of the content.

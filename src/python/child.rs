@@ -9,9 +9,8 @@ use super::destination::{Destination, plain};
 use super::interpreter_exit::Native;
 use super::item::Item;
 use super::new_item::{ItemOptions, NewItem, needs, new_item, new_needs};
-use super::options::given as present;
+use super::options::given;
 use crate::model;
-use crate::rules::inherit::Given;
 use crate::rules::settings::MOST_BYTES;
 
 #[pymethods]
@@ -26,29 +25,28 @@ impl Item {
     ) -> PyResult<()> {
         let py = content.py();
         let (held, core) = self.claim()?;
-        let (item, given) = if let Ok(new) = content.cast::<NewItem>() {
+        let item = if content.is_instance_of::<NewItem>() {
             if queue.is_some() || options.is_some_and(|options| !options.is_empty()) {
                 return Err(PyTypeError::new_err("a NewItem has its own queue and options; give them to it"));
             }
-            (self.new_item(content)?, new.get().given(py)?)
+            self.new_item(content)?
         } else {
             let read = ItemOptions::read("Item.enqueue", options)?;
             let destination = queue.map(Destination::read).transpose()?;
             let shaped = plain(content, core, self.shape(py), destination.as_ref())?;
             let content = stored(shaped.as_ref().map_or(content, |shaped| shaped.bind(py)), MOST_BYTES)?;
-            let mut item = read.item(content, MOST_BYTES)?;
-            let own = |content: &Bound<'_, PyAny>, new: Option<&NewItem>| self.plain(content, new);
-            item.after = new_needs(py, &needs(present(&read.after))?, MOST_BYTES, &own)?;
-            item.queue = destination.map(|destination| destination.name);
-            (item, given(options)?)
+            let after =
+                new_needs(py, &needs(given(&read.after))?, MOST_BYTES, &|content, new| self.plain(content, new))?;
+            let queue = destination.map(|destination| destination.name);
+            model::NewItem { queue, after, ..read.item(content, MOST_BYTES)? }
         };
-        py.native(|| core.enqueue_with_end(held, item, given)).map_err(|error| self.about_this(py, error.into()))
+        py.native(|| core.enqueue_with_end(held, item)).map_err(|error| self.about_this(py, error.into()))
     }
 }
 
 impl Item {
     /// Reads a `NewItem`, or content, for a child of this item.
-    fn new_item(&self, element: &Bound<'_, PyAny>) -> PyResult<model::NewItem> {
+    pub fn new_item(&self, element: &Bound<'_, PyAny>) -> PyResult<model::NewItem> {
         new_item(element, MOST_BYTES, &|content, new| self.plain(content, new))
     }
 
@@ -57,10 +55,4 @@ impl Item {
         let (_, core) = self.claim()?;
         plain(content, core, self.shape(content.py()), new.and_then(NewItem::destination))
     }
-}
-
-/// Which options were given, and are not taken over from the parent.
-pub fn given(options: Option<&Bound<'_, PyDict>>) -> PyResult<Given> {
-    let has = |name: &str| options.map_or(Ok(false), |options| options.contains(name));
-    Ok(Given { priority: has("priority")?, project: has("project")?, expires: has("expires")? })
 }

@@ -32,11 +32,6 @@ impl Destination {
             }
         }
     }
-
-    /// The same queue again.
-    pub fn copy(&self, py: Python<'_>) -> Self {
-        Self { name: self.name.clone(), object: self.object.as_ref().map(|object| object.clone_ref(py)) }
-    }
 }
 
 /// Converts content to its stored form by the type of the queue it goes into; `None` if that has no type. Without a

@@ -28,7 +28,8 @@ pub fn of_raised(exception: &Bound<'_, PyAny>, meaning: Meaning) -> PyResult<Opt
         // Treated as a lost claim: pending again at once, until the retry limit is reached.
         Meaning::Exited => Some(Ending::Failed { error: describe(exception), retry_in: Some(0), give_up: false }),
         Meaning::Released => Some(Ending::released_now()),
-        Meaning::Crashed => None,
+        // How it ends is known to the claim.
+        Meaning::Suspended | Meaning::Crashed => None,
     })
 }
 
@@ -100,6 +101,8 @@ fn by_type(exception: &Bound<'_, PyAny>) -> PyResult<Raised> {
         Raised::Crash
     } else if is_a(exception, &exception_class(py, "STOPS")?)? {
         Raised::Stop
+    } else if is_a(exception, &exception_class(py, "Suspended")?)? {
+        Raised::Suspended
     } else if exception.is_instance_of::<PySystemExit>() {
         Raised::SystemExit
     } else if exception.is_instance_of::<PyGeneratorExit>() {

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::heartbeat::Heartbeat;
 use crate::model::{self, Status, read_json};
 use crate::queue::{self, ClaimedItem};
+use crate::rules::ending::Meaning;
 use crate::rules::outcome::{Ending, Settled};
 use crate::sync::Mutex;
 
@@ -27,12 +28,13 @@ pub struct Item {
     content: PyOnceLock<Py<PyAny>>,
     headers: PyOnceLock<Py<PyAny>>,
     result: PyOnceLock<Py<PyAny>>,
-    /// What a claimed item has waited for, once it was asked for.
-    after: PyOnceLock<Py<PyAny>>,
     /// The type of its queue, for what its handler enqueues. Most queues have none.
     shape: PyOnceLock<Py<PyAny>>,
+    /// What a claimed item has waited for, once it was asked for.
+    after: PyOnceLock<Py<PyAny>>,
     /// Whether the loop that handles it has been asked to stop.
     stopping: Arc<AtomicBool>,
+    is_in_loop: bool,
 }
 
 enum Source {
@@ -49,8 +51,8 @@ enum Source {
 
 impl Item {
     fn from_source(source: Source) -> Self {
-        let [content, headers, result, after, shape] = [const { PyOnceLock::new() }; 5];
-        Self { source, content, headers, result, after, shape, stopping: Arc::default() }
+        let [content, headers, result, shape, after] = [const { PyOnceLock::new() }; 5];
+        Self { source, content, headers, result, shape, after, stopping: Arc::default(), is_in_loop: false }
     }
 
     pub fn claimed(held: Arc<ClaimedItem>, queue: Arc<queue::Queue>) -> Self {
@@ -59,7 +61,7 @@ impl Item {
 
     /// Creates a claimed item whose handler can see that the loop was asked to stop.
     pub fn in_loop(held: Arc<ClaimedItem>, queue: Arc<queue::Queue>, stopping: Arc<AtomicBool>) -> Self {
-        Self { stopping, ..Self::claimed(held, queue) }
+        Self { stopping, is_in_loop: true, ..Self::claimed(held, queue) }
     }
 
     pub fn read(item: model::Item, queue: Option<Arc<queue::Queue>>) -> Self {
@@ -127,6 +129,11 @@ impl Item {
             Source::Claimed { queue, .. } => Ok((held, queue)),
             Source::Read(..) | Source::Copied(_) => Err(PyValueError::new_err("the item was only read")),
         }
+    }
+
+    /// Whether something ends the claim that is left by a suspension: a loop or a block.
+    pub fn can_be_suspended(&self) -> bool {
+        self.is_in_loop || matches!(&self.source, Source::Claimed { beat, .. } if beat.lock().is_some())
     }
 
     /// Returns the claim, for verbs that need one.
@@ -486,28 +493,32 @@ impl Item {
     /// Ends the claim when its block exits, with or without an exception.
     fn leave(&self, py: Python<'_>, exception: &Bound<'_, PyAny>, is_cancelled: Option<bool>) -> PyResult<bool> {
         let Source::Claimed { held, queue, beat } = &self.source else { return Ok(false) };
-        let ending = if exception.is_none() {
-            Some(Ending::Done { result: None })
-        } else {
-            ending::of_raised(exception, ending::in_block(exception, is_cancelled)?)?
+        let meaning = if exception.is_none() { None } else { Some(ending::in_block(exception, is_cancelled)?) };
+        let suspended = if meaning == Some(Meaning::Suspended) { held.suspended() } else { None };
+        let is_suspended = suspended.is_some();
+        let ending = match meaning {
+            None => Some(Ending::Done { result: None }),
+            Some(_) if is_suspended => suspended,
+            Some(meaning) => ending::of_raised(exception, meaning)?,
         };
         let settled = py.native(|| {
             *beat.lock() = None;
             let Some(ending) = ending else { return Ok(Settled::Released) };
             // The body may already have recorded the end, with its own result or reason.
             let settled = held.settled().map_or_else(|| queue.finish(held, ending), Ok);
-            // What the body enqueued may not be a second item of its key: then nothing of it is done.
-            if let Err(error @ Error::Duplicate { .. }) = &settled {
+            // What the body made cannot be stored, or it went on after a suspension: then nothing of it is done.
+            if let Err(error @ (Error::Duplicate { .. } | Error::Invalid(_))) = &settled {
                 let failed = Ending::Failed { error: format!("{error}"), retry_in: None, give_up: false };
                 queue.finish(held, failed)?;
             }
             settled
         });
         match settled {
-            Ok(Settled::Lost) if exception.is_none() => Err(self.stale(py)),
-            Ok(Settled::Cancelled) if exception.is_none() => Err(self.called_off(py)),
-            Ok(_) => Ok(false),
-            Err(error) if exception.is_none() => Err(error.into()),
+            Ok(Settled::Lost) if exception.is_none() || is_suspended => Err(self.stale(py)),
+            Ok(Settled::Cancelled) if exception.is_none() || is_suspended => Err(self.called_off(py)),
+            // The block is over, and so is the suspension.
+            Ok(_) => Ok(is_suspended),
+            Err(error) if exception.is_none() || is_suspended => Err(error.into()),
             // The body's exception matters more than a failure to record the end.
             Err(error) => {
                 let text = format!("membox_queue could not record this: {error}");

@@ -29,6 +29,7 @@ mod rate;
 mod retry;
 mod schedule;
 mod signals;
+mod step;
 mod waits;
 mod warnings;
 mod watcher;

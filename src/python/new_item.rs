@@ -4,7 +4,6 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyGenericAlias, PyString, PyType};
 
-use super::child;
 use super::convert::{
     content, count, date_text, duration_ms, headers, instant_ms, integer, path_text, text, type_name,
 };
@@ -13,7 +12,6 @@ use super::item::Item;
 use super::options::given;
 use crate::model::{self, Deadline, IfFailed, Key, KeyName, LATEST_MS, OnDuplicate, Stored, When};
 use crate::rules::flow;
-use crate::rules::inherit::Given;
 use crate::rules::settings::MOST_BYTES;
 
 /// How many characters of a content or an option `repr` shows.
@@ -66,16 +64,9 @@ impl ItemOptions<'_> {
             group: group(given(&self.group))?,
             key: self.key()?,
             after: Vec::new(),
-            if_failed: self.if_failed()?,
+            if_failed: if_failed(given(&self.if_failed))?,
             expires: given(&self.expires).map(expires_after).transpose()?,
         })
-    }
-
-    /// Reads what a failure of the items it waits for means.
-    fn if_failed(&self) -> PyResult<IfFailed> {
-        let Some(choice) = text("if_failed", given(&self.if_failed))? else { return Ok(IfFailed::default()) };
-        IfFailed::parse(&choice)
-            .ok_or_else(|| PyValueError::new_err(format!("if_failed must be 'cancel' or 'run', not {choice:?}")))
     }
 
     /// Reads the item's key.
@@ -159,8 +150,15 @@ impl NewItem {
                 format!("items in `after` are nested deeper than {}; enqueue the inner ones first", flow::DEEPEST);
             return Err(PyValueError::new_err(text));
         }
-        let options = shown.unbind();
-        Ok(Self { content: content.clone().unbind(), item, destination, is_foreign, options, after, depth })
+        Ok(Self {
+            content: content.clone().unbind(),
+            item,
+            destination,
+            is_foreign,
+            options: shown.unbind(),
+            after,
+            depth,
+        })
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -191,11 +189,6 @@ impl NewItem {
 impl NewItem {
     pub fn destination(&self) -> Option<&Destination> {
         self.destination.as_ref()
-    }
-
-    /// Which options a child does not take over from its parent.
-    pub fn given(&self, py: Python<'_>) -> PyResult<Given> {
-        child::given(Some(self.options.bind(py)))
     }
 }
 
@@ -228,6 +221,13 @@ impl ByContent {
     fn __reduce__(&self) -> &'static str {
         "BY_CONTENT"
     }
+}
+
+/// Reads what a failure of the items means that an item waits for.
+pub fn if_failed(choice: Option<&Bound<'_, PyAny>>) -> PyResult<IfFailed> {
+    let Some(choice) = text("if_failed", choice)? else { return Ok(IfFailed::default()) };
+    IfFailed::parse(&choice)
+        .ok_or_else(|| PyValueError::new_err(format!("if_failed must be 'cancel' or 'run', not {choice:?}")))
 }
 
 /// Reads when an item is due.

@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyEllipsis, PyGenericAlias, PyType};
 
 use super::convert::{content, count, duration_ms, headers, integer, text};
 use super::destination::{Destination, plain};
-use super::new_item::{group, shortened, when};
+use super::new_item::{Need, NewItem, group, if_failed, needs, new_needs, shortened, when};
 use super::options::given;
 use super::queue::Queue;
 use crate::model::{NextStage, Stored};
@@ -24,6 +24,8 @@ options! {
         project = "...",
         max_retries = "...",
         expires = "...",
+        after = "()",
+        if_failed = "'cancel'",
     }
 }
 
@@ -37,6 +39,7 @@ impl NextOptions<'_> {
             project: changed(&self.project, |value| text("project", Some(value)).map(Option::unwrap_or_default))?,
             max_retries: changed(&self.max_retries, |value| count("max_retries", value))?,
             expires: changed(&self.expires, |value| duration_ms("expires", value))?,
+            if_failed: if_failed(given(&self.if_failed))?,
             ..NextStage::default()
         })
     }
@@ -71,6 +74,7 @@ pub struct Next {
     /// The content as it was given; `None` if it stays.
     content: Option<Py<PyAny>>,
     destination: Option<Destination>,
+    after: Vec<Need>,
     stage: NextStage,
     /// The options as they were given.
     options: Py<PyDict>,
@@ -89,19 +93,20 @@ impl Next {
         let shown = PyDict::new(py);
         queue.map(|queue| shown.set_item("queue", queue)).transpose()?;
         options.map(|options| shown.update(options.as_mapping())).transpose()?;
-        let mut stage = NextOptions::read("Next.__new__", options)?.stage()?;
+        let options = NextOptions::read("Next.__new__", options)?;
+        let mut stage = options.stage()?;
+        let after = needs(given(&options.after))?;
         let destination = queue.map(Destination::read).transpose()?;
         stage.queue = destination.as_ref().map(|destination| destination.name.clone());
         let content = content.0.filter(|content| !content.is(PyEllipsis::get(py)));
-        Ok(Self { content: content.map(Bound::unbind), destination, stage, options: shown.unbind() })
+        Ok(Self { content: content.map(Bound::unbind), destination, after, stage, options: shown.unbind() })
     }
 
     #[doc = words!(Next._encoded)]
     #[pyo3(signature = (queue, shape, /))]
     fn _encoded(&self, py: Python<'_>, queue: &Bound<'_, Queue>, shape: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let stage = self.stage(py, &queue.get().core, shape)?;
-        let destination = self.destination.as_ref().map(|destination| destination.copy(py));
-        Ok(Self { content: None, destination, stage, options: self.options.clone_ref(py) })
+        Ok(Self { content: None, destination: None, after: Vec::new(), stage, options: self.options.clone_ref(py) })
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -124,17 +129,23 @@ impl Next {
     /// The stage, with its content converted by the type of the queue that it goes into. `shape` is the type of the
     /// caller's own queue.
     pub fn stage(&self, py: Python<'_>, own: &queue::Queue, shape: Option<&Bound<'_, PyAny>>) -> PyResult<NextStage> {
-        let Some(given) = self.content.as_ref().map(|content| content.bind(py)) else { return Ok(self.stage.clone()) };
+        let child = |content: &Bound<'_, PyAny>, new: Option<&NewItem>| {
+            plain(content, own, shape, new.and_then(NewItem::destination))
+        };
+        let after = new_needs(py, &self.after, MOST_BYTES, &child)?;
+        let after = if self.after.is_empty() { self.stage.after.clone() } else { after };
+        let stage = NextStage { after, ..self.stage.clone() };
+        let Some(given) = self.content.as_ref().map(|content| content.bind(py)) else { return Ok(stage) };
         let shaped = plain(given, own, shape, self.destination.as_ref())?;
         let content: Stored = content(shaped.as_ref().map_or(given, |shaped| shaped.bind(py)), MOST_BYTES)?;
-        Ok(NextStage { content: Some(content), ..self.stage.clone() })
+        Ok(NextStage { content: Some(content), ..stage })
     }
 
     /// The stage of one that was encoded before.
     pub fn encoded_stage(&self) -> PyResult<NextStage> {
         match self.content {
-            None => Ok(self.stage.clone()),
-            Some(_) => Err(PyValueError::new_err("the content of Next was not converted")),
+            None if self.after.is_empty() => Ok(self.stage.clone()),
+            _ => Err(PyValueError::new_err("the content of Next was not converted")),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::item::Item;
 use super::next_stage::Next as Stage;
 use super::queue::{log_kept, within_limit};
 use crate::queue::{self, Next, Plan};
+use crate::rules::ending::Meaning;
 use crate::rules::outcome::{Ending, Settled};
 
 #[doc = words!(WorkerLoop)]
@@ -126,11 +127,13 @@ impl WorkerLoop {
         items: Vec<Bound<'_, Item>>,
         exception: &Bound<'_, PyAny>,
     ) -> PyResult<LoopStep> {
-        let mut reason = ending::of_raised(exception, ending::in_handler(exception, false)?)?;
+        let meaning = ending::in_handler(exception, false)?;
+        let mut reason = ending::of_raised(exception, meaning)?;
         let mut endings = Vec::with_capacity(items.len());
         for item in items {
             let is_open = !item.get().held()?.is_settled();
-            let ending = if is_open { reason.take() } else { None };
+            let suspended = if meaning == Meaning::Suspended { item.get().held()?.suspended() } else { None };
+            let ending = if is_open { suspended.or_else(|| reason.take()) } else { None };
             endings.push(ending.unwrap_or(Ending::released_now()));
         }
         self.step(py, slot, endings)

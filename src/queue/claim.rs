@@ -1,5 +1,6 @@
 //! Claiming items, and what this process knows about its claims.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use super::advance::{Claiming, Findings, Outcome, Report, advance};
 use super::progress::UnsavedProgress;
 use super::reclaim::RENEWAL_PAUSE;
 use super::run::Verb;
+use super::step::Suspension;
 use crate::error::{Error, Result};
 use crate::heartbeat::{GRACE, Heartbeat};
 use crate::model::{Item, Pick, Receipt, Status};
@@ -50,6 +52,9 @@ pub struct ClaimedItem {
     liveness: Mutex<Option<Arc<dyn Liveness>>>,
     /// What the handler enqueued, to be written with the end of its stage.
     children: Mutex<Vec<Child>>,
+    /// The names of steps that this attempt has used.
+    pub(super) names: Mutex<HashSet<String>>,
+    pub(super) suspension: Mutex<Option<Suspension>>,
     pub(super) unsaved_progress: Arc<UnsavedProgress>,
     generation: u64,
     since: Instant,
@@ -232,6 +237,8 @@ impl Queue {
             is_withdrawn: AtomicBool::new(false),
             liveness: Mutex::new(liveness.clone()),
             children: Mutex::default(),
+            names: Mutex::default(),
+            suspension: Mutex::default(),
             unsaved_progress: Arc::default(),
             generation: process::generation(),
             since: Instant::now(),

@@ -21,6 +21,7 @@ mod retention;
 mod run;
 mod schedule;
 mod settings;
+mod step;
 mod target;
 mod tree;
 mod wait;
@@ -33,6 +34,7 @@ pub use enlist::{Enlistment, Outcome as EnlistmentOutcome, Step as EnlistmentSte
 pub use lock::Lock;
 pub use read::{Filter, Stats};
 pub use settings::Current;
+pub use step::Durable;
 pub use target::{Target, Targets};
 pub use tree::Node;
 pub use wait::{Awaited, AwaitedEnd, Waiting};

@@ -2,7 +2,7 @@
 
 use super::Queue;
 use crate::error::{Error, Result};
-use crate::model::{LATEST_MS, NextStage, When};
+use crate::model::{LATEST_MS, Need, NextStage, When};
 use crate::rules::name;
 
 impl Queue {
@@ -17,6 +17,11 @@ impl Queue {
         {
             return Err(Error::Invalid(format!("a time of {} seconds reaches beyond the year 9999", time / 1000)));
         }
+        let children = next.after.iter().filter_map(|need| match need {
+            Need::New(new) => Some((**new).clone()),
+            Need::Id(_) => None,
+        });
+        self.prepare_all(children.collect())?;
         let size = next.content.as_ref().map_or(0, |content| content.size);
         let size = size.max(next.headers.iter().flatten().map(String::len).max().unwrap_or(0));
         match next.queue.as_deref().filter(|name| *name != self.name()) {

@@ -27,6 +27,8 @@ pub(super) enum Verb {
     Repair,
     /// Administrative changes to the queue: settings, schedules, pauses.
     Configure,
+    /// Records a step of a handler.
+    AddStep,
     Extend,
     Progress,
     /// Worker leases and named locks.
@@ -44,7 +46,7 @@ impl Verb {
     /// redelivery.
     fn is_acknowledged(self) -> bool {
         match self {
-            Verb::Enqueue | Verb::Finish | Verb::Answer | Verb::Repair | Verb::Configure => true,
+            Verb::Enqueue | Verb::Finish | Verb::AddStep | Verb::Answer | Verb::Repair | Verb::Configure => true,
             Verb::Step { finishes, .. } => finishes,
             Verb::Claim
             | Verb::Extend

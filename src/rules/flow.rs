@@ -1,30 +1,72 @@
-//! Items that wait for new ones: what those take over, and how deep they may be nested.
+//! What an item gets from the item that made it.
 
 use serde_json::{Map, Value};
 
-use super::inherit::take_trace;
-use crate::model::{Need, NewItem};
+use crate::model::{Deadline, Need, NewItem};
+
+/// The headers that connect an item with the trace of the item that made it.
+const TRACE: [&str; 2] = ["traceparent", "tracestate"];
 
 /// How deep items to enqueue may be nested.
 pub const DEEPEST: usize = 100;
+
+/// What children have by default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Inheritance {
+    pub priority: i64,
+    pub project: Option<String>,
+    pub expires: Option<Deadline>,
+    trace: Map<String, Value>,
+}
+
+impl Inheritance {
+    pub fn new(
+        priority: i64,
+        project: Option<String>,
+        expires: Option<Deadline>,
+        headers: Option<&Map<String, Value>>,
+    ) -> Self {
+        let trace = headers.into_iter().flatten().filter(|(name, _)| TRACE.contains(&name.as_str()));
+        Self { priority, project, expires, trace: trace.map(|(name, value)| (name.clone(), value.clone())).collect() }
+    }
+
+    /// What the children of an item have that is still to be written.
+    pub fn of(item: &NewItem) -> Self {
+        let headers = item.headers.as_deref().and_then(|json| serde_json::from_str(json).ok());
+        Self::new(item.priority, item.project.clone(), item.expires, headers.as_ref())
+    }
+
+    /// Gives a child what it does not have itself. A trace is taken over as a whole.
+    pub fn give(&self, child: &mut NewItem) {
+        if !child.has_priority {
+            child.priority = self.priority;
+        }
+        child.project = child.project.take().or_else(|| self.project.clone());
+        child.expires = child.expires.or(self.expires);
+        if self.trace.is_empty() {
+            return;
+        }
+        let own = child.headers.as_deref().map_or(Ok(Map::new()), serde_json::from_str);
+        if let Ok(mut headers) = own
+            && !TRACE.iter().any(|name| headers.contains_key(*name))
+        {
+            headers.extend(self.trace.clone());
+            child.headers = Some(Value::Object(headers).to_string());
+        }
+    }
+}
 
 /// Gives all new items that an item waits for what they inherit, to any depth.
 pub fn inherit(item: &mut NewItem) {
     if !item.after.iter().any(|need| matches!(need, Need::New(_))) {
         return;
     }
-    let headers = item.headers.as_deref().and_then(|json| serde_json::from_str::<Map<String, Value>>(json).ok());
+    let inheritance = Inheritance::of(item);
     for need in &mut item.after {
-        let Need::New(child) = need else { continue };
-        if !child.has_priority {
-            child.priority = item.priority;
+        if let Need::New(child) = need {
+            inheritance.give(child);
+            inherit(child);
         }
-        child.project = child.project.take().or_else(|| item.project.clone());
-        child.expires = child.expires.or(item.expires);
-        if let Some(headers) = &headers {
-            take_trace(child, headers);
-        }
-        inherit(child);
     }
 }
 
@@ -45,7 +87,6 @@ pub fn depth(item: &NewItem) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Deadline;
 
     fn parent() -> NewItem {
         let headers = Some(r#"{"traceparent":"00-1","channel":"x"}"#.into());

@@ -4,7 +4,6 @@ pub mod conflict;
 #[cfg(any(feature = "python", test))]
 pub mod ending;
 pub mod flow;
-pub mod inherit;
 pub mod key;
 pub mod lease;
 pub mod name;

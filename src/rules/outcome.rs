@@ -20,6 +20,8 @@ pub enum Ending {
     Next { next: Box<NextStage> },
     /// The handler sleeps for so long, and is then called again; nothing is counted.
     Slept { delay: i64 },
+    /// The handler waits for items, and is then called again; nothing is counted.
+    Gathered,
     /// The attempt failed. `retry_in` (ms) overrides the delay of the retry policy; `give_up` allows no retry.
     Failed { error: String, retry_in: Option<i64>, give_up: bool },
     /// The lease expired, or the worker's process is gone.
@@ -66,6 +68,8 @@ pub enum Verdict {
     Moved {
         next: Box<NextStage>,
     },
+    /// Waits for other items.
+    Blocked,
     /// `delay_ms` counts from the transaction that writes it; `None` means no delay.
     Pending {
         delay_ms: Option<i64>,
@@ -85,6 +89,8 @@ pub enum Settled {
     Done,
     /// Went on to its next stage.
     Moved,
+    /// Waits for other items.
+    Blocked,
     /// Ended as failed.
     Failed,
     /// Pending again for an automatic retry.
@@ -102,6 +108,7 @@ impl Settled {
         match self {
             Settled::Done => "done",
             Settled::Moved => "moved",
+            Settled::Blocked => "blocked",
             Settled::Failed => "failed",
             Settled::Postponed => "postponed",
             Settled::Released => "released",
@@ -157,7 +164,7 @@ pub fn conclude(ending: Ending, left: &RetryState, fraction: f64) -> Decision {
     };
     let (verdict, settled) = decide(ending, left, fraction);
     let error = match &verdict {
-        Verdict::Done { .. } | Verdict::Moved { .. } => None,
+        Verdict::Done { .. } | Verdict::Moved { .. } | Verdict::Blocked => None,
         Verdict::Pending { error, .. } => error.clone().or(reason),
         Verdict::Failed { error, .. } => Some(error.clone()),
     };
@@ -172,6 +179,7 @@ pub fn decide(ending: Ending, left: &RetryState, fraction: f64) -> (Verdict, Set
     match ending {
         Ending::Done { result } => (Verdict::Done { result }, Settled::Done),
         Ending::Next { next } => (Verdict::Moved { next }, Settled::Moved),
+        Ending::Gathered => (Verdict::Blocked, Settled::Blocked),
         Ending::Slept { delay } => {
             (Verdict::Pending { delay_ms: positive(delay), retries: left.retries, error: None }, Settled::Postponed)
         }
@@ -199,6 +207,13 @@ pub fn decide(ending: Ending, left: &RetryState, fraction: f64) -> (Verdict, Set
             }
         }
     }
+}
+
+/// The reason for which an item fails whose handler was suspended, caught the suspension and went on.
+pub fn went_on(kind: &str, name: &str) -> String {
+    format!(
+        "the handler went on after {kind} {name:?}, which suspends it: do not catch BaseException around it, or raise it again"
+    )
 }
 
 fn positive(delay_ms: i64) -> Option<i64> {

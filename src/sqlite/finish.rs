@@ -4,8 +4,11 @@ use rusqlite::params;
 
 use super::{Transaction, padding, statement};
 use crate::error::{Error, Result};
+use crate::model::IfFailed;
 use crate::rules::outcome::{ATTEMPTS_KEPT, Decision, HistoryEntry, Settled, Verdict};
-use crate::store::{ClaimTx, Claimed, End, EnqueueTx, Fence, FinishTx, RetentionTx, Tx, WhenDone};
+use crate::store::{
+    ClaimTx, Claimed, Consequences, End, EnqueueTx, Fence, FinishTx, FlowTx, Needed, RetentionTx, StepTx, Tx, WhenDone,
+};
 
 impl FinishTx for Transaction<'_> {
     fn end(&self, queue: &str, end: &End) -> Result<Settled> {
@@ -16,11 +19,19 @@ impl FinishTx for Transaction<'_> {
                 _ => {}
             }
         }
+        let Consequences { children, needs, if_failed, step } = &end.consequences;
+        if let (Some((name, kind)), Some(receipt)) = (step, end.claim.fence.receipt()) {
+            let result = self.suspended_until(&end.decision.verdict, end.claim.fence.id, needs.len())?;
+            self.add_step(queue, receipt, name, *kind, &result)?;
+        }
         let settled = self.record(queue, &end.claim, &end.decision, end.when_done)?;
         if settled.is_completed() {
-            for child in &end.children {
+            for child in children {
                 self.put(&child.queue, child.put.clone())?;
             }
+        }
+        if matches!(settled, Settled::Moved | Settled::Blocked) && !needs.is_empty() {
+            self.block(end.claim.fence.id, needs, *if_failed)?;
         }
         Ok(settled)
     }
@@ -52,6 +63,30 @@ impl Transaction<'_> {
             return Err(self.without_effect(&format!("the end of item {}", claim.fence.id)));
         }
         Ok(Settled::Lost)
+    }
+
+    /// What a suspension is recorded with: when a sleep ends, or the first place and the number of what is gathered.
+    fn suspended_until(&self, verdict: &Verdict, id: i64, needs: usize) -> Result<String> {
+        if let Verdict::Pending { delay_ms, .. } = verdict {
+            return Ok(self.now.plus(delay_ms.unwrap_or(0)).to_string());
+        }
+        let first: i64 = self.one(statement!("after_places"), params![id])?.unwrap_or(0);
+        Ok(format!("[{first},{needs}]"))
+    }
+
+    /// Makes an item that was just blocked wait for others, which are stored first. It may run at once if all are done.
+    fn block(&self, id: i64, needs: &[Needed], if_failed: IfFailed) -> Result<()> {
+        let mut ids = Vec::with_capacity(needs.len());
+        for need in needs {
+            match need {
+                Needed::Id(id) => ids.push(*id),
+                Needed::Put(queue, put) => ids.extend(self.put(queue, put.clone())?),
+            }
+        }
+        if !self.wait_for(id, &ids, if_failed)? {
+            self.run(statement!("unblock"), params![id])?;
+        }
+        Ok(())
     }
 
     /// Whether the claim is still the one the fence names.
@@ -94,6 +129,7 @@ impl Transaction<'_> {
         let finished = self.now_text();
         let (status, retries, error, result, run_at, finished, gave_up) = match verdict {
             Verdict::Moved { next } => return self.move_on(queue, fence, next),
+            Verdict::Blocked => ("blocked", None, None, None, None, None, false),
             Verdict::Done { result } => ("done", None, None, result.as_deref(), None, Some(finished), false),
             Verdict::Pending { delay_ms, retries, error } => {
                 let run_at = delay_ms.map(|delay| self.now.plus(delay));
@@ -103,8 +139,11 @@ impl Transaction<'_> {
                 ("failed", Some(*retries), Some(error.as_str()), None, None, Some(finished), *gave_up)
             }
         };
-        let padding_bytes =
-            if status == "pending" { padding::pending(run_at) } else { padding::finished(status, worker) };
+        let padding_bytes = if matches!(status, "pending" | "blocked") {
+            padding::pending(run_at)
+        } else {
+            padding::finished(status, worker)
+        };
         let changed = self.connection.prepare_cached(statement!("finish"))?.execute(params![
             fence.id,
             queue,

@@ -27,6 +27,7 @@ mod schedule;
 mod schema;
 mod settings;
 mod stage;
+mod step;
 
 #[cfg(feature = "python")]
 pub use file::wake_all;

@@ -7,7 +7,7 @@ use rusqlite::{ToSql, params};
 use super::rows::{integer, read_content, read_counts, read_item, read_schedule, text};
 use super::{Transaction, statement};
 use crate::error::Result;
-use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, Schedule, Status};
+use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, RecordedStep, Schedule, Status, StepKind};
 use crate::store::{Forecast, Held, Page, Scout, StoredSettings, View, Waiting};
 
 /// How many processes are checked at once.
@@ -89,6 +89,15 @@ impl View for Transaction<'_> {
             }
         }
         Ok(ended)
+    }
+
+    fn step(&self, id: i64, stage: i64, name: &str) -> Result<Option<RecordedStep>> {
+        let read = |row: &rusqlite::Row| Ok((text(row, 0)?, text(row, 1)?));
+        let found = self.first(statement!("step"), params![id, stage, name], read)?;
+        Ok(found.map(|(kind, result)| RecordedStep {
+            kind: kind.as_deref().and_then(StepKind::parse).unwrap_or(StepKind::Step),
+            result: result.unwrap_or_default(),
+        }))
     }
 
     fn history(&self, queue: &str, id: i64, most: i64) -> Result<Vec<Attempt>> {

@@ -12,7 +12,7 @@ use crate::store::Fence;
 impl Transaction<'_> {
     /// Begins the next stage if the claim is still the one the fence names. Returns whether it did.
     pub(super) fn move_on(&self, queue: &str, fence: &Fence, next: &NextStage) -> Result<bool> {
-        let fenced = params![fence.id, queue, fence.attempt, fence.token, self.now_text()];
+        let fenced = params![fence.id, queue, fence.attempt, fence.token, self.now_text(), self.now.ms()];
         if self.run(statement!("history_moved"), fenced)? == 0 {
             return Ok(false);
         }
@@ -45,6 +45,7 @@ impl Transaction<'_> {
             padding_bytes.0,
             padding_bytes.1,
             self.now.ms(),
+            if next.after.is_empty() { "pending" } else { "blocked" },
         ])?;
         if changed == 1 {
             self.run(statement!("steps_forget"), params![fence.id])?;

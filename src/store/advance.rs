@@ -6,9 +6,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::{Claimed, Put, StoredSettings, View, WHOLE_QUEUE};
+use super::{Claimed, Needed, Put, StoredSettings, View, WHOLE_QUEUE};
 use crate::error::Result;
-use crate::model::{Item, Pick};
+use crate::model::{IfFailed, Item, Pick, StepKind};
 use crate::rules::outcome::{Decision, Settled};
 use crate::rules::settings::Settings;
 
@@ -74,10 +74,21 @@ pub struct End {
     pub claim: Claimed,
     pub decision: Decision,
     pub when_done: WhenDone,
-    /// What the handler enqueued: written if it has completed its stage.
-    pub children: Vec<Child>,
+    pub consequences: Consequences,
     /// Progress that is not stored yet.
     pub progress: Option<(f64, Option<String>)>,
+}
+
+/// What is written together with an end, if the end is.
+#[derive(Clone, Default)]
+pub struct Consequences {
+    /// What the handler enqueued: written if it has completed its stage.
+    pub children: Vec<Child>,
+    /// What the item waits for from now on.
+    pub needs: Vec<Needed>,
+    pub if_failed: IfFailed,
+    /// The name under which a sleep or a gather is recorded.
+    pub step: Option<(String, StepKind)>,
 }
 
 /// An item that a handler enqueued, and its queue.

@@ -25,11 +25,12 @@ mod repair;
 mod retention;
 mod schedule;
 mod settings;
+mod step;
 
 pub use address::{Address, Removal, has_queue, open, remove};
 #[cfg(feature = "python")]
 pub use address::{COMMIT_CHECK, FORK, LOCKS, install, wake_all};
-pub use advance::{Advance, Child, Closing, End, Granted, LeaseRef, Moved, Served, Want, WhenDone};
+pub use advance::{Advance, Child, Closing, Consequences, End, Granted, LeaseRef, Moved, Served, Want, WhenDone};
 pub use claim::{ClaimTx, Scout};
 pub use engine::{ChangeWatch, CommitSync, Liveness, LockWait, Store};
 pub use enqueue::{Destination, Enqueue, EnqueueTx, Enqueued, Needed, NewRow, Put};
@@ -46,6 +47,7 @@ pub use repair::RepairTx;
 pub use retention::{Ended, ReferencedItem, RetentionTx};
 pub use schedule::ScheduleTx;
 pub use settings::{SettingsTx, StoredSettings};
+pub use step::StepTx;
 
 use crate::error::Result;
 
@@ -78,6 +80,7 @@ pub trait Tx:
     + ScheduleTx
     + SettingsTx
     + LeaseTx
+    + StepTx
 {
     /// Keeps what is read about the scope true until the commit. Called before the read.
     fn lock(&self, scope: Scope) -> Result<()>;

@@ -2,7 +2,7 @@
 
 use super::{Scout, StoredSettings};
 use crate::error::Result;
-use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, Schedule, Status};
+use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Receipt, RecordedStep, Schedule, Status};
 
 /// Which items a page shows.
 pub struct Page<'a> {
@@ -83,6 +83,9 @@ pub trait View {
 
     /// Of the given items, those that have ended or are gone (`None`).
     fn ended_among(&self, queue: &str, ids: &[i64]) -> Result<Vec<(i64, Option<Item>)>>;
+
+    /// A step of a stage of an item.
+    fn step(&self, id: i64, stage: i64, name: &str) -> Result<Option<RecordedStep>>;
 
     /// How an item's attempts ended; the latest `most` of them.
     fn history(&self, queue: &str, id: i64, most: i64) -> Result<Vec<Attempt>>;

@@ -199,7 +199,7 @@ def test_a_child_takes_over_priority_project_and_trace_and_nothing_else(queue):
     with queue.claim() as item:
         item.enqueue("plain")
         item.enqueue("own", priority=1, project="q", headers={"traceparent": "00-c"})
-        item.enqueue("none", priority=0, project=None, headers={"h": 1})
+        item.enqueue("none", priority=0, headers={"h": 1})
         item.enqueue(NewItem("new", priority=2))
     plain, own, none, new = queue.items(status="pending")
     trace = {"traceparent": "00-a", "tracestate": "b"}
@@ -207,7 +207,7 @@ def test_a_child_takes_over_priority_project_and_trace_and_nothing_else(queue):
     for field in ("group", "key", "source_path", "doc_date", "max_retries"):
         assert getattr(plain, field) is None
     assert (own.priority, own.project, own.headers) == (1, "q", {"traceparent": "00-c"})
-    assert (none.priority, none.project, none.headers) == (0, None, {"h": 1, **trace})
+    assert (none.priority, none.headers) == (0, {"h": 1, **trace})
     assert (new.priority, new.project) == (2, "p")
     assert plain.parent == own.parent == none.parent == new.parent == item.id
 

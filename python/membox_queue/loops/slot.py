@@ -86,6 +86,8 @@ class Slot:
                 raised = yield from self.encode_stages(place, items, results)
             if raised is None:
                 step = yield from self.record(items, results)
+            elif meant == "suspended":
+                step = yield from self.suspend(items, raised)
             elif meant == "exited":
                 yield from self.count_exit(items, raised)
                 raise raised
@@ -175,8 +177,10 @@ class Slot:
         except DuplicateItemError as error:
             # An item that the handler enqueued may not be a second one of its key.
             return (yield from self.record_failure(items, error, is_called_off=False))
-        except (TypeError, ValueError, PayloadTooLargeError):
-            pass
+        except (TypeError, ValueError, PayloadTooLargeError) as error:
+            if all(isinstance(result, _native.Next) for result in results):
+                # What the next stage would wait for cannot be.
+                return (yield from self.record_failure(items, error, is_called_off=False))
         # Codecs are imported only when they are needed.
         from membox_queue.content.results import storable
 
@@ -191,7 +195,10 @@ class Slot:
                 told = fields("result_not_stored", item)
                 logger.warning("the result of item %d is not stored: %s", item.id, error, extra=told)
                 unstored[index], results[index] = result, None
-        step = yield from finish(results)
+        try:
+            step = yield from finish(results)
+        except (ValueError, DuplicateItemError) as error:
+            return (yield from self.record_failure(items, error, is_called_off=False))
         loop.count_unstored(step.ended, unstored)
         return step
 
@@ -224,6 +231,17 @@ class Slot:
             raise (exiting or failure) from raised
         if exiting is not None:
             raise exiting
+        return step
+
+    def suspend(self, items: list[_native.Item], suspended: BaseException) -> Requests[_native.LoopStep]:
+        """Record that a handler sleeps or waits for items, and claim the next, in one transaction."""
+        try:
+            step: _native.LoopStep = yield from self.call_store(
+                "finish", items[0], self.loop.native.failed, self.number, items, suspended
+            )
+        except (ValueError, DuplicateItemError) as error:
+            # What it would wait for cannot be.
+            return (yield from self.record_failure(items, error, is_called_off=False))
         return step
 
     def count_exit(self, items: list[_native.Item], exiting: BaseException) -> Requests[None]:

@@ -40,6 +40,7 @@ CREATE TABLE membox_queue_steps (
     item   INTEGER NOT NULL,
     stage  INTEGER NOT NULL,
     name   TEXT NOT NULL,
+    kind   TEXT NOT NULL,
     result TEXT NOT NULL,
     at     TEXT NOT NULL,
     PRIMARY KEY (item, stage, name)

@@ -4,8 +4,8 @@
 UPDATE ingest_queue
    SET status = ?5, retries = coalesce(?6, retries), error = CASE ?5 WHEN 'done' THEN NULL ELSE coalesce(?7, error) END,
        result = ?8, run_at = ?9, finished_at = ?10, gave_up = ?11,
-       started_at = CASE ?5 WHEN 'pending' THEN NULL ELSE started_at END,
-       worker = CASE ?5 WHEN 'pending' THEN NULL ELSE worker END,
+       started_at = CASE WHEN ?5 IN ('pending', 'blocked') THEN NULL ELSE started_at END,
+       worker = CASE WHEN ?5 IN ('pending', 'blocked') THEN NULL ELSE worker END,
        claim_token = NULL, lease_until = NULL, lease_ms = NULL, holder = NULL, batch = NULL,
        filler = zeroblob(?12), filler2 = zeroblob(?13)
  WHERE id = ?1 AND queue = ?2 AND status = 'processing' AND attempt IS ?3 AND claim_token IS ?4 AND cancelled = 0
