@@ -711,9 +711,9 @@ class Item(Generic[_T_co]):
 
         The result is a JSON value, and every attempt gets it as JSON gives it back; a tuple becomes a list. What the
         function raises fails the attempt. If the process dies between the function and its record, the function is
-        called again by the next attempt: give the other side `f"{item.id}-{name}"` to recognise that. With `connection`,
-        of the kinds that `Queue.enqueue` takes, the step is recorded in your own transaction: what the function wrote
-        there and the record exist once you commit, together or not at all.
+        called again by the next attempt: give the other side `f"{item.id}-{name}"` to recognise that. With
+        `connection`, of the kinds that `Queue.enqueue` takes, the step is recorded in your own transaction: what the
+        function wrote there and the record exist once you commit, together or not at all.
 
         Raises ValueError for a name that is used twice, TypeError or ValueError for a result that JSON cannot carry,
         `PayloadTooLargeError` for one larger than `max_bytes`; the error names the step. Raises `StaleClaimError` if

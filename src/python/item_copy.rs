@@ -10,7 +10,7 @@ use super::item::Item;
 use crate::model::{self, Now};
 
 /// What an item says about itself; the other attributes ask the file.
-const FIELDS: [&str; 27] = [
+const FIELDS: [&str; 28] = [
     "id",
     "queue",
     "home",
@@ -36,6 +36,7 @@ const FIELDS: [&str; 27] = [
     "finished_at",
     "run_at",
     "lease_until",
+    "expires_at",
     "progress",
     "progress_note",
 ];
@@ -73,7 +74,7 @@ pub fn copied(fields: &Bound<'_, PyDict>) -> PyResult<Item> {
         home: text("home")?,
         stage: optional(fields, "stage")?.unwrap_or_default(),
         parent: optional(fields, "parent")?,
-        expires_at: None,
+        expires_at: time("expires_at")?,
         content: ArcSwapOption::empty(),
         damage: None,
         project: text("project")?,

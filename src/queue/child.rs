@@ -16,6 +16,7 @@ impl Queue {
         if held.is_settled() || held.is_known_lost() {
             return Err(self.why_stale(held)?);
         }
+        self.check_needs(&item)?;
         self.prepare_children(held, vec![item])?.into_iter().for_each(|child| held.add_child(child));
         Ok(())
     }

@@ -103,6 +103,21 @@ impl Queue {
         Ok(prepared(item))
     }
 
+    /// Refuses an item that would wait for one that does not exist; for an item that is written later.
+    pub(super) fn check_needs(&self, item: &NewItem) -> Result<()> {
+        let mut left = vec![item];
+        while let Some(item) = left.pop() {
+            for need in &item.after {
+                match need {
+                    Need::Id(id) if self.read(|view| view.item(*id))?.is_none() => return Err(store::missing(*id)),
+                    Need::Id(_) => {}
+                    Need::New(child) => left.push(child),
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn check_delay(&self, item: &NewItem) -> Result<()> {
         if let Some(Deadline::After(time)) = item.expires
             && self.options.clock.now().ms().saturating_add(time) > LATEST_MS

@@ -6,10 +6,10 @@ use rusqlite::params;
 use super::{Transaction, padding, statement};
 use crate::error::{Error, Result};
 use crate::model::{Answer, IfFailed, Status};
-use crate::store::{EnqueueTx, FlowTx, Updated, WhenDone};
+use crate::store::{EnqueueTx, FlowTx, Updated, WhenDone, missing};
 
 /// How many dependents one transaction updates.
-const DEPENDENTS_AT_A_TIME: i64 = 1_000;
+pub const DEPENDENTS_AT_A_TIME: i64 = 1_000;
 /// About how many rows change for each dependent: its own, its dependency and a count.
 const CHANGES_EACH: u64 = 3;
 
@@ -148,9 +148,4 @@ impl Transaction<'_> {
         }
         Ok(())
     }
-}
-
-/// An item cannot wait for one that does not exist.
-pub fn missing(id: i64) -> Error {
-    Error::Invalid(format!("there is no item {id} to wait for, or no longer; `after` takes items that are in the file"))
 }

@@ -3,10 +3,11 @@
 use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params};
 
+use super::flow::DEPENDENTS_AT_A_TIME;
 use super::schedule::with_schedule_values;
 use super::statement;
 use crate::error::Result;
-use crate::model::{Now, Receipt, Schedule, StepKind, Value};
+use crate::model::{IfFailed, Now, Receipt, Schedule, Status, StepKind, Value};
 use crate::store::{ForeignStatements, NewRow, Statement};
 
 pub struct Foreign;
@@ -44,6 +45,33 @@ impl ForeignStatements for Foreign {
         let Receipt { id, attempt, token } = receipt;
         let values = params![id, queue, attempt, token, name, kind.as_str(), result, now.text()];
         command(statement!("step_add"), values)
+    }
+
+    fn status(&self, id: i64) -> Result<Statement> {
+        query(statement!("status"), params![id])
+    }
+
+    fn block(&self, enqueue: &mut Statement) {
+        // The status is the last value of enqueue.sql.
+        if let Some(status) = enqueue.values.last_mut() {
+            *status = Value::Text(Status::Blocked.as_str().into());
+        }
+    }
+
+    fn wait_for(&self, id: i64, place: i64, needed: i64, if_failed: IfFailed) -> Result<Statement> {
+        command(statement!("after_add"), params![id, place, needed, if_failed.as_str()])
+    }
+
+    fn set_parent(&self, id: i64, parent: i64) -> Result<Statement> {
+        command(statement!("parent_set"), params![id, parent])
+    }
+
+    fn note_awaited(&self, id: i64) -> Result<Statement> {
+        command(statement!("awaited_add"), params![id])
+    }
+
+    fn update_dependents(&self, id: i64, now: Now) -> Result<Statement> {
+        command(statement!("look"), params![id, DEPENDENTS_AT_A_TIME, now.text()])
     }
 
     fn location(&self) -> Statement {

@@ -1,5 +1,7 @@
 //! Queries on SQLite, in a write transaction or in parallel with the writer.
 
+use std::collections::HashSet;
+
 use rusqlite::{ToSql, params};
 
 use super::rows::{integer, read_content, read_counts, read_item, read_schedule, text};
@@ -35,7 +37,10 @@ impl View for Transaction<'_> {
     }
 
     fn needed_by(&self, id: i64, most: i64) -> Result<Vec<i64>> {
-        self.all(statement!("needed_by"), params![id, most], |row| row.get(0))
+        let mut ids: Vec<i64> = self.all(statement!("needed_by"), params![id, most], |row| row.get(0))?;
+        let mut seen = HashSet::new();
+        ids.retain(|id| seen.insert(*id));
+        Ok(ids)
     }
 
     fn away(&self, queue: &str) -> Result<i64> {

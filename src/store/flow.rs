@@ -1,8 +1,8 @@
 //! What an engine must do for items that wait for others, for deadlines and for answers.
 
 use super::WhenDone;
-use crate::error::Result;
-use crate::model::Answer;
+use crate::error::{Error, Result};
+use crate::model::{Answer, IfFailed};
 
 /// What an update of dependents did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub trait FlowTx {
     /// Makes an existing item wait for others, behind those it waits for already. Fails if it would wait for itself, or if
     /// one of them does not exist. Returns whether it has to wait. Locks the item and reads the others under a lock.
     #[allow(dead_code)]
-    fn wait_for(&self, id: i64, needs: &[i64], if_failed: crate::model::IfFailed) -> Result<bool>;
+    fn wait_for(&self, id: i64, needs: &[i64], if_failed: IfFailed) -> Result<bool>;
 
     /// Ends an item without a claim, unless it is done or cancelled. Returns whether it did. Locks the item.
     fn answer(&self, queue: &str, id: i64, answer: &Answer) -> Result<bool>;
@@ -47,4 +47,9 @@ pub trait FlowTx {
 
     /// Whether any item of the database waits or waited for another.
     fn has_dependencies(&self) -> Result<bool>;
+}
+
+/// An item cannot wait for one that does not exist.
+pub fn missing(id: i64) -> Error {
+    Error::Invalid(format!("there is no item {id} to wait for, or no longer; `after` takes items that are in the file"))
 }

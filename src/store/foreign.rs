@@ -3,7 +3,7 @@
 
 use super::NewRow;
 use crate::error::Result;
-use crate::model::{Now, Receipt, Schedule, StepKind, Value};
+use crate::model::{IfFailed, Now, Receipt, Schedule, StepKind, Value};
 
 /// A statement and its values.
 #[derive(Clone)]
@@ -48,6 +48,24 @@ pub trait ForeignStatements: Send + Sync {
 
     /// The names of the application's triggers on our table.
     fn foreign_triggers(&self) -> Statement;
+
+    /// Returns the status of an item.
+    fn status(&self, id: i64) -> Result<Statement>;
+
+    /// Changes an `enqueue` so that the item is blocked.
+    fn block(&self, enqueue: &mut Statement);
+
+    /// Makes an item wait for another.
+    fn wait_for(&self, id: i64, place: i64, needed: i64, if_failed: IfFailed) -> Result<Statement>;
+
+    /// Records which item has made another.
+    fn set_parent(&self, id: i64, parent: i64) -> Result<Statement>;
+
+    /// Records that the dependents of an item are to be updated.
+    fn note_awaited(&self, id: i64) -> Result<Statement>;
+
+    /// Updates a bounded number of dependents of an item.
+    fn update_dependents(&self, id: i64, now: Now) -> Result<Statement>;
 
     /// Finds a schedule by name; returns its cron pattern, interval and time zone, its next and last tick, and the last
     /// item.

@@ -35,7 +35,7 @@ pub use claim::{ClaimTx, Scout};
 pub use engine::{ChangeWatch, CommitSync, Liveness, LockWait, Store};
 pub use enqueue::{Destination, Enqueue, EnqueueTx, Enqueued, Needed, NewRow, Put};
 pub use finish::{Claimed, Fence, FinishTx};
-pub use flow::{FlowTx, Updated};
+pub use flow::{FlowTx, Updated, missing};
 pub use foreign::{ForeignStatements, Statement};
 pub use health::Health;
 pub use lease::LeaseTx;

@@ -68,9 +68,12 @@ impl Queue {
     /// Begins an enqueue on the caller's own connection.
     pub fn enlist(&self, item: NewItem) -> Result<Enlistment> {
         self.reread_settings()?;
+        let is_atomic = !item.after.is_empty();
         let (name, max_pending) = (self.name(), self.settings().settings.max_pending);
-        let steps = ItemSteps::new(self, name, self.prepare(item)?, self.options.clock.now(), max_pending)?;
-        self.enlistment(Box::new(steps), false)
+        let (_, mut puts) = self.prepare_all(vec![item])?;
+        let Some(put) = puts.pop() else { return Err(Error::Closed) };
+        let steps = ItemSteps::new(self, name, put, self.options.clock.now(), max_pending)?;
+        self.enlistment(Box::new(steps), is_atomic)
     }
 
     /// Begins an enqueue of several items, all or none, on the caller's own connection.

@@ -1,2 +1,2 @@
 -- Records which item has made another. ?1 id ?2 parent
-UPDATE ingest_queue SET parent = ?2 WHERE id = ?1
+UPDATE main.ingest_queue SET parent = ?2 WHERE id = ?1
