@@ -732,7 +732,7 @@ class Item(Generic[_T_co]):
         """
     def gather(
         self, name: str, items: Iterable[Any], /, *, if_failed: Literal["cancel", "run"] = "cancel"
-    ) -> list[Item[Any] | None]:
+    ) -> list[Item[Any] | Any]:
         """Enqueue items once, wait until all are done without holding a slot, and return them in the order given.
 
         - `items`: contents or `NewItem`s, of any queue of the file. They are children of this item, as those of

@@ -126,7 +126,7 @@ class AsyncItem(Generic[C_co]):
 
     async def gather(
         self, name: str, items: Iterable[Any], /, *, if_failed: Literal["cancel", "run"] = "cancel"
-    ) -> list[_native.Item[Any] | None]:
+    ) -> list[_native.Item[Any] | Any]:
         """Enqueue items once, and wait until all are done; see `Item.gather`."""
         return list(await self._run(functools.partial(self._item.gather, if_failed=if_failed), name, items))
 
