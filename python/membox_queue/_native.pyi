@@ -54,6 +54,7 @@ __all__ = [
     "meaning",
     "remove",
     "set_clock",
+    "set_runner",
     "sqlite_version",
     "switch_off",
 ]
@@ -121,6 +122,9 @@ def meaning(
 
 def copied_item(fields: dict[str, Any], /) -> Item[Any]:
     """Make the copy of an item from what `as_dict` returned. Pickle calls this."""
+
+def set_runner(runner: Callable[[Any, Path | None, Enlistment], Any], /) -> None:
+    """Give native code what runs the statements of a verb on the caller's connection, once."""
 
 def end_waits() -> None:
     """End all waits of other threads with `QueueClosedError`: the interpreter is about to exit."""
@@ -707,7 +711,9 @@ class Item(Generic[_T_co]):
 
         The result is a JSON value, and every attempt gets it as JSON gives it back; a tuple becomes a list. What the
         function raises fails the attempt. If the process dies between the function and its record, the function is
-        called again by the next attempt: give the other side `f"{item.id}-{name}"` to recognise that.
+        called again by the next attempt: give the other side `f"{item.id}-{name}"` to recognise that. With
+        `connection`, of the kinds that `Queue.enqueue` takes, the step is recorded in your own transaction: what the
+        function wrote there and the record exist once you commit, together or not at all.
 
         Raises ValueError for a name that is used twice, TypeError or ValueError for a result that JSON cannot carry,
         `PayloadTooLargeError` for one larger than `max_bytes`; the error names the step. Raises `StaleClaimError` if
@@ -726,7 +732,7 @@ class Item(Generic[_T_co]):
         """
     def gather(
         self, name: str, items: Iterable[Any], /, *, if_failed: Literal["cancel", "run"] = "cancel"
-    ) -> list[Item[Any] | None]:
+    ) -> list[Item[Any] | Any]:
         """Enqueue items once, wait until all are done without holding a slot, and return them in the order given.
 
         - `items`: contents or `NewItem`s, of any queue of the file. They are children of this item, as those of

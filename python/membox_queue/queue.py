@@ -44,6 +44,8 @@ R = TypeVar("R")
 
 has_queue = _native.has_queue
 
+_native.set_runner(drive.run)
+
 
 class Queue(_native.Queue[T]):
     """A named queue in an SQLite file.

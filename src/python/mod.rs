@@ -132,6 +132,13 @@ mod _native {
         super::item_copy::copied(fields)
     }
 
+    #[doc = words!(set_runner)]
+    #[pyfunction]
+    #[pyo3(signature = (runner, /))]
+    fn set_runner(py: Python<'_>, runner: Py<PyAny>) {
+        super::enlist::set_runner(py, runner);
+    }
+
     #[doc = words!(end_waits)]
     #[pyfunction]
     fn end_waits() {

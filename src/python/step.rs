@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString, PyTuple};
 
 use super::convert::{duration_ms, json, text, to_python};
+use super::enlist::{self, Enlistment};
 use super::error::named;
 use super::interpreter_exit::Native;
 use super::item::Item;
@@ -64,8 +65,11 @@ impl Item {
         let what = format!("the result of step {name:?}");
         let stored =
             within_limit(py, &[core], |limit| json(&what, result, limit)).map_err(|error| about(py, error, &what))?;
-        if connection.is_some() {
-            return Err(PyValueError::new_err("connection= of a step is not there yet"));
+        if let Some(connection) = connection {
+            let steps = py.native(|| core.enlist_step(held, &name, stored.clone()));
+            let steps = Enlistment::new(steps.map_err(|error| self.about_this(py, error.into()))?);
+            enlist::run(connection, core.path(), steps).map_err(|error| self.about_this(py, error))?;
+            return read_result(py, &stored);
         }
         py.native(|| core.add_step(held, &name, &stored)).map_err(|error| match error {
             error @ Error::TooLarge { .. } => about(py, error.into(), &what),

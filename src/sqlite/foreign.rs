@@ -7,7 +7,7 @@ use super::flow::{DEPENDENTS_AT_A_TIME, with_answer_values, with_kept_answer_val
 use super::schedule::with_schedule_values;
 use super::statement;
 use crate::error::Result;
-use crate::model::{Answer, IfFailed, Now, Schedule, Status, Value};
+use crate::model::{Answer, IfFailed, Now, Receipt, Schedule, Status, StepKind, Value};
 use crate::store::{ForeignStatements, NewRow, Statement};
 
 pub struct Foreign;
@@ -31,6 +31,20 @@ impl ForeignStatements for Foreign {
 
     fn replace(&self, row: &NewRow) -> Result<Statement> {
         row.with_replacing_values(0, |values| command(statement!("replace"), &values[1..]))
+    }
+
+    fn add_step(
+        &self,
+        queue: &str,
+        receipt: Receipt,
+        name: &str,
+        kind: StepKind,
+        result: &str,
+        now: Now,
+    ) -> Result<Statement> {
+        let Receipt { id, attempt, token } = receipt;
+        let values = params![id, queue, attempt, token, name, kind.as_str(), result, now.text()];
+        command(statement!("step_add"), values)
     }
 
     fn status(&self, id: i64) -> Result<Statement> {

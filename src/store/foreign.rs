@@ -3,7 +3,7 @@
 
 use super::NewRow;
 use crate::error::Result;
-use crate::model::{Answer, IfFailed, Now, Schedule, Value};
+use crate::model::{Answer, IfFailed, Now, Receipt, Schedule, StepKind, Value};
 
 /// A statement and its values.
 #[derive(Clone)]
@@ -31,6 +31,17 @@ pub trait ForeignStatements: Send + Sync {
 
     /// Gives an item new content. Its first value, the id, is missing: it is known only once the row is found.
     fn replace(&self, row: &NewRow) -> Result<Statement>;
+
+    /// Records a step if the receipt is valid; see `StepTx`.
+    fn add_step(
+        &self,
+        queue: &str,
+        receipt: Receipt,
+        name: &str,
+        kind: StepKind,
+        result: &str,
+        now: Now,
+    ) -> Result<Statement>;
 
     /// Returns the id of the last inserted row, and how many rows the last statement changed.
     fn written(&self) -> Statement;

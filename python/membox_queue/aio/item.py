@@ -116,6 +116,8 @@ class AsyncItem(Generic[C_co]):
         result = function(*arguments, **named)
         if inspect.isawaitable(result):
             result = await result
+        if (run_sync := getattr(connection, "run_sync", None)) is not None:
+            return await run_sync(lambda own: self._item._add_step(name, result, own))
         return await self._run(self._item._add_step, name, result, connection)
 
     async def sleep(self, name: str, seconds: float | timedelta, /) -> None:
@@ -124,7 +126,7 @@ class AsyncItem(Generic[C_co]):
 
     async def gather(
         self, name: str, items: Iterable[Any], /, *, if_failed: Literal["cancel", "run"] = "cancel"
-    ) -> list[_native.Item[Any] | None]:
+    ) -> list[_native.Item[Any] | Any]:
         """Enqueue items once, and wait until all are done; see `Item.gather`."""
         return list(await self._run(functools.partial(self._item.gather, if_failed=if_failed), name, items))
 

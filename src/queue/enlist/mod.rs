@@ -4,6 +4,7 @@ mod answer;
 mod item;
 mod many;
 mod schedule;
+mod step;
 
 use super::Queue;
 use crate::error::{Error, Result};
