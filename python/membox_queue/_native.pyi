@@ -289,11 +289,11 @@ class Enlistment:
     @property
     def is_atomic(self) -> bool:
         """Whether it needs a transaction: it has several changes, of which all or none are made."""
-    def begin(self, is_inside: bool, /) -> Statement | list[int] | Schedule:
+    def begin(self, is_inside: bool, /) -> Statement | list[int] | Schedule | bool:
         """Begin; `is_inside` says whether a transaction is open. If not, an atomic verb begins one."""
-    def next(self, rows: list[tuple[Any, ...]], /) -> Statement | list[int] | Schedule:
+    def next(self, rows: list[tuple[Any, ...]], /) -> Statement | list[int] | Schedule | bool:
         """Go on after a statement that returned these rows."""
-    def failed(self, exception: Exception, /) -> Statement | list[int] | Schedule:
+    def failed(self, exception: Exception, /) -> Statement | list[int] | Schedule | bool:
         """Go on after a statement that the library refused. Raises the exception if that is the end."""
 
 @final
@@ -927,8 +927,8 @@ class Queue(Generic[_T]):
         raises; its id, its place in the order of arrival and what it has failed so far stay. `"skip"` adds nothing and
         returns None, so that the caller knows whether its item is new.
 
-        With `after`, the item is `blocked` until those items are done, of whatever queue of the file. It takes ids, items
-        and `NewItem`s. New ones are enqueued before it, in the same transaction, as its children: they inherit its
+        With `after`, the item is `blocked` until those items of any queue of the file are done. It takes ids, items and
+        `NewItem`s. New ones are enqueued before it, in the same transaction, as its children: they inherit its
         `priority`, `project`, `expires` and the headers `traceparent` and `tracestate`, unless they were given their
         own, and `max_pending` does not refuse them. If one of the items fails for good, is cancelled or removed, this
         one is cancelled, and its `error` says why; `retry` of that item lets this one wait again. With
@@ -1106,8 +1106,9 @@ class Queue(Generic[_T]):
         again, to any depth; what a person cancelled does not. A deadline that has passed no longer holds.
 
         Of one item, return whether it was brought back: False if it is neither failed nor cancelled, if its key is in
-        use again, or if an item it waits for has failed, was cancelled or removed (`tree=True` brings those back). Of several, return how many; they are changed in small batches, and of several with one
-        key only the latest is retried.
+        use again, or if an item it waits for has failed, was cancelled or removed (`tree=True` brings those back). Of
+        several, return how many; they are changed in small batches, and of several with one key only the latest is
+        retried.
         """
     def retry_all(self, *, delay: _Seconds = 0.0) -> int:
         """An alias of `retry(status="failed")`."""
@@ -1153,6 +1154,7 @@ class Queue(Generic[_T]):
         error: str | BaseException | None = None,
         key: str | None = None,
         key_ttl: _Seconds | None = None,
+        connection: Any = None,
     ) -> bool:
         """End an item without a claim, for a person, a webhook or another program. Return whether it took effect.
 
@@ -1161,6 +1163,7 @@ class Queue(Generic[_T]):
         - `error`: the item fails for good with that error, which replaces an earlier one.
         - `key_ttl`: if no item with the key waits for an answer, keep this one for that long. An item that is enqueued
           with the key finds it: its enqueue returns the id of the answer, which is done. The first answer counts.
+        - `connection`: answer in your own transaction, as in `enqueue_many`; your commit frees those that wait.
 
         A pending, delayed, blocked, running or failed item can be answered. False if there is no such item, or if it is
         done or cancelled. The claim of a worker that holds it is lost; `item.check()` says that it was answered.
@@ -1183,8 +1186,8 @@ class Queue(Generic[_T]):
     def prune(self, older_than: _Seconds, *, status: Literal["done", "failed", "cancelled"] = "done") -> int:
         """Remove items of a finished status that ended longer ago than that, in small batches. Return how many.
 
-        Items whose key is still reserved stay, and those that others need, and so do those to which a foreign key of your tables refers; a warning
-        in the log names one of the latter.
+        Items whose key is still reserved and items that others need stay. So do those to which a foreign key of your
+        tables refers; a warning in the log names one of the latter.
         """
     def compact(self) -> None:
         """Rewrite the file to free the space of removed rows, and truncate its WAL.

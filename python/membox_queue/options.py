@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import date, datetime, timedelta
 
-    from membox_queue._native import ByContent, Item, NewItem, Rate, Retry
-    from membox_queue.aio.item import AsyncItem
+    from membox_queue._native import ByContent, NewItem, Rate, Retry, _WithId
     from membox_queue.loops.plan import Middleware, OnError
     from membox_queue.loops.progress import Progress
 
@@ -28,7 +27,7 @@ class AnyDuplicateOptions(TypedDict, total=False):
     group: str | None
     key: str | ByContent | None
     key_ttl: Seconds | None
-    after: Iterable[int | Item[Any] | AsyncItem[Any] | NewItem[Any]]
+    after: Iterable[int | _WithId | NewItem[Any]]
     if_failed: Literal["cancel", "run"]
     expires: Seconds | None
     connection: Any
@@ -79,7 +78,7 @@ class ChildOptions(TypedDict, total=False):
     key: str | ByContent | None
     key_ttl: Seconds | None
     on_duplicate: Literal["return", "raise", "replace", "skip"]
-    after: Iterable[int | Item[Any] | AsyncItem[Any] | NewItem[Any]]
+    after: Iterable[int | _WithId | NewItem[Any]]
     if_failed: Literal["cancel", "run"]
     expires: Seconds | None
 

@@ -100,6 +100,7 @@ impl Enlistment {
             Step::Run(statement) => Ok(Bound::new(py, Statement(statement))?.into_any()),
             Step::Done(Outcome::Ids(ids)) => ids.into_bound_py_any(py),
             Step::Done(Outcome::Schedule(schedule)) => Schedule(*schedule).into_bound_py_any(py),
+            Step::Done(Outcome::Changed(changed)) => changed.into_bound_py_any(py),
             Step::Fail => Err(self.failure.take().unwrap_or_else(|| crate::Error::Closed.into())),
         }
     }

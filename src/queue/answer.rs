@@ -4,7 +4,7 @@ use super::Queue;
 use super::run::{Change, Verb};
 use super::target::Target;
 use crate::error::Result;
-use crate::model::{Answer, Event, Status};
+use crate::model::{Answer, Event};
 use crate::rules::outcome::presentable;
 use crate::store::WhenDone;
 
@@ -13,11 +13,7 @@ impl Queue {
     /// changes nothing, if there is no such item, or if it is done or cancelled. With `key_ttl`, an answer to a key that
     /// no item has is kept for so long, for the item that comes later.
     pub fn answer(&self, target: &Target, answer: Answer, key_ttl: Option<i64>) -> Result<bool> {
-        let answer = match answer {
-            Answer::Failed(error) => Answer::Failed(presentable(error)),
-            done => done,
-        };
-        self.check_size(answer.result().map_or(0, str::len))?;
+        let answer = self.prepare_answer(answer)?;
         let is_answered = self.run(Verb::Answer, |tx| {
             self.refresh_settings(tx)?;
             match target {
@@ -30,6 +26,15 @@ impl Queue {
         })?;
         self.tend_if_due();
         Ok(is_answered)
+    }
+
+    /// Refuses an answer that cannot be stored.
+    pub(super) fn prepare_answer(&self, answer: Answer) -> Result<Answer> {
+        self.check_size(answer.result().map_or(0, str::len))?;
+        Ok(match answer {
+            Answer::Failed(error) => Answer::Failed(presentable(error)),
+            done => done,
+        })
     }
 
     fn answer_one(&self, tx: &Change, id: i64, answer: &Answer) -> Result<bool> {
@@ -58,8 +63,7 @@ impl Queue {
     ) -> Result<bool> {
         let Some(ttl) = key_ttl else { return Ok(false) };
         if let Some(id) = newest
-            && tx.item(id)?.is_some_and(|item| item.known_status() == Some(Status::Done))
-            && tx.is_key_reserved(id)?
+            && tx.has_answer(id)?
         {
             return Ok(false);
         }

@@ -30,7 +30,7 @@ impl Queue {
                     Need::Id(id) => Ok(vec![Needed::Id(*id)]),
                     Need::New(new) => {
                         let children = self.prepare_children(held, vec![(**new).clone()])?;
-                        Ok(children.into_iter().map(|child| Needed::Put(child.queue, child.put)).collect())
+                        Ok(children.into_iter().map(|child| Needed::Put(child.queue, Box::new(child.put))).collect())
                     }
                 });
                 let needs = needs.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();

@@ -79,7 +79,7 @@ impl Queue {
             Need::Id(id) => Ok(Needed::Id(id)),
             Need::New(child) => {
                 let name = child.queue.clone().unwrap_or_else(|| self.name().to_owned());
-                Ok(Needed::Put(name, self.prepare_one(*child, destinations)?))
+                Ok(Needed::Put(name, Box::new(self.prepare_one(*child, destinations)?)))
             }
         });
         let needs = needs.collect::<Result<_>>()?;

@@ -130,7 +130,8 @@ impl Queue {
             let text = "gather needs every one of its items; on_duplicate='skip' could leave one out";
             return Err(Error::Invalid(text.into()));
         }
-        let needs = self.prepare_children(held, items)?.into_iter().map(|child| Needed::Put(child.queue, child.put));
+        let needs =
+            self.prepare_children(held, items)?.into_iter().map(|child| Needed::Put(child.queue, Box::new(child.put)));
         held.suspend(name, Awaited::Items { needs: needs.collect(), if_failed });
         Ok(Durable::Suspended)
     }

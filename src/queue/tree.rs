@@ -141,13 +141,11 @@ fn cancel_in(tx: &Change, item: &Item) -> Result<bool> {
 fn below(view: &dyn View, id: i64, with_children: bool) -> Result<Below> {
     let after = view.after(id, i64::MAX)?;
     let mut children = Vec::new();
-    while with_children {
+    let mut is_more = with_children;
+    while is_more {
         let page = view.children(id, children.last().copied().unwrap_or(i64::MIN), PAGE)?;
-        let is_last = (page.len() as i64) < PAGE;
+        is_more = page.len() as i64 >= PAGE;
         children.extend(page);
-        if is_last {
-            break;
-        }
     }
     Ok(Below { after, children })
 }

@@ -89,7 +89,7 @@ impl Transaction<'_> {
             match need {
                 Needed::Id(id) => ids.push(id),
                 Needed::Put(queue, put) => {
-                    let Some(placed) = self.place(&queue, put, children)? else { continue };
+                    let Some(placed) = self.place(&queue, *put, children)? else { continue };
                     ids.push(placed.id);
                     own.extend(placed.is_new.then_some(placed.id));
                     *children.entry(queue).or_default() += i64::from(placed.is_pending);

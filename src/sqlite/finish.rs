@@ -80,7 +80,7 @@ impl Transaction<'_> {
         for need in needs {
             match need {
                 Needed::Id(id) => ids.push(*id),
-                Needed::Put(queue, put) => ids.extend(self.put(queue, put.clone())?),
+                Needed::Put(queue, put) => ids.extend(self.put(queue, (**put).clone())?),
             }
         }
         if !self.wait_for(id, &ids, if_failed)? {

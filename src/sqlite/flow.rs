@@ -1,7 +1,7 @@
 //! Dependencies, deadlines and answers on SQLite. The rule for dependents is a trigger, `membox_queue_look`, so that it
 //! holds for what plain SQL does, too.
 
-use rusqlite::params;
+use rusqlite::{ToSql, params};
 
 use super::{Transaction, padding, statement};
 use crate::error::{Error, Result};
@@ -52,15 +52,12 @@ impl FlowTx for Transaction<'_> {
     }
 
     fn answer(&self, queue: &str, id: i64, answer: &Answer) -> Result<bool> {
-        let status = answer.status();
-        let bytes = padding::finished(status, None);
-        let now = self.now_text();
-        let values = params![id, queue, status, answer.result(), answer.error(), now, bytes.0, bytes.1];
-        Ok(self.run(statement!("answer"), values)? == 1)
+        let mut statement = self.connection.prepare_cached(statement!("answer"))?;
+        Ok(with_answer_values(queue, id, answer, self.now_text(), |values| statement.execute(values))? == 1)
     }
 
-    fn is_key_reserved(&self, id: i64) -> Result<bool> {
-        self.finds(statement!("is_key_reserved"), params![id, self.now.ms()])
+    fn has_answer(&self, id: i64) -> Result<bool> {
+        self.finds(statement!("has_answer"), params![id, self.now.ms()])
     }
 
     fn clean_up_done(&self, queue: &str, id: i64, when_done: WhenDone) -> Result<()> {
@@ -68,12 +65,11 @@ impl FlowTx for Transaction<'_> {
     }
 
     fn put_answer(&self, queue: &str, key: &str, key_until: i64, answer: &Answer) -> Result<i64> {
-        let bytes = padding::finished(answer.status(), None);
-        let now = self.now_text();
-        let values =
-            params![queue, key, key_until, answer.status(), answer.result(), answer.error(), now, bytes.0, bytes.1];
         let mut statement = self.connection.prepare_cached(statement!("answer_add"))?;
-        match statement.execute(values).map_err(|error| self.not_inserted(error))? {
+        let added = with_kept_answer_values(queue, key, key_until, answer, self.now_text(), |values| {
+            statement.execute(values).map_err(|error| self.not_inserted(error))
+        });
+        match added? {
             0 => Err(self.without_effect("the answer")),
             _ => Ok(self.connection.last_insert_rowid()),
         }
@@ -148,4 +144,30 @@ impl Transaction<'_> {
         }
         Ok(())
     }
+}
+
+/// The values of `answer.sql`, in its order.
+pub fn with_answer_values<T>(
+    queue: &str,
+    id: i64,
+    answer: &Answer,
+    now: &str,
+    run: impl FnOnce(&[&dyn ToSql]) -> T,
+) -> T {
+    let bytes = padding::finished(answer.status(), None);
+    run(params![id, queue, answer.status(), answer.result(), answer.error(), now, bytes.0, bytes.1])
+}
+
+/// The values of `answer_add.sql`, in its order.
+pub fn with_kept_answer_values<T>(
+    queue: &str,
+    key: &str,
+    key_until: i64,
+    answer: &Answer,
+    now: &str,
+    run: impl FnOnce(&[&dyn ToSql]) -> T,
+) -> T {
+    let bytes = padding::finished(answer.status(), None);
+    let (status, result, error) = (answer.status(), answer.result(), answer.error());
+    run(params![queue, key, key_until, status, result, error, now, bytes.0, bytes.1])
 }

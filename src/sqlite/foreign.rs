@@ -3,11 +3,11 @@
 use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params};
 
-use super::flow::DEPENDENTS_AT_A_TIME;
+use super::flow::{DEPENDENTS_AT_A_TIME, with_answer_values, with_kept_answer_values};
 use super::schedule::with_schedule_values;
 use super::statement;
 use crate::error::Result;
-use crate::model::{IfFailed, Now, Receipt, Schedule, Status, StepKind, Value};
+use crate::model::{Answer, IfFailed, Now, Receipt, Schedule, Status, StepKind, Value};
 use crate::store::{ForeignStatements, NewRow, Statement};
 
 pub struct Foreign;
@@ -60,6 +60,23 @@ impl ForeignStatements for Foreign {
 
     fn wait_for(&self, id: i64, place: i64, needed: i64, if_failed: IfFailed) -> Result<Statement> {
         command(statement!("after_add"), params![id, place, needed, if_failed.as_str()])
+    }
+
+    fn newest_with_key(&self, queue: &str, key: &str) -> Result<Statement> {
+        query(statement!("newest_with_key"), params![key, queue])
+    }
+
+    fn answer(&self, queue: &str, id: i64, answer: &Answer, now: Now) -> Result<Statement> {
+        with_answer_values(queue, id, answer, &now.text(), |values| command(statement!("answer"), values))
+    }
+
+    fn has_answer(&self, id: i64, now: Now) -> Result<Statement> {
+        query(statement!("has_answer"), params![id, now.ms()])
+    }
+
+    fn put_answer(&self, queue: &str, key: &str, key_until: i64, answer: &Answer, now: Now) -> Result<Statement> {
+        let now = now.text();
+        with_kept_answer_values(queue, key, key_until, answer, &now, |values| command(statement!("answer_add"), values))
     }
 
     fn set_parent(&self, id: i64, parent: i64) -> Result<Statement> {

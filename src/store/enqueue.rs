@@ -47,7 +47,7 @@ pub struct Put {
 pub enum Needed {
     Id(i64),
     /// It is enqueued before, into this queue.
-    Put(String, Put),
+    Put(String, Box<Put>),
 }
 
 impl Put {

@@ -30,8 +30,8 @@ pub trait FlowTx {
     /// Ends an item without a claim, unless it is done or cancelled. Returns whether it did. Locks the item.
     fn answer(&self, queue: &str, id: i64, answer: &Answer) -> Result<bool>;
 
-    /// Whether the key of an item is reserved beyond its end.
-    fn is_key_reserved(&self, id: i64) -> Result<bool>;
+    /// Whether an item is done and its key still reserved, so that it answers who asks by that key.
+    fn has_answer(&self, id: i64) -> Result<bool>;
 
     /// Drops the content of a done item, or removes it, as its queue's settings say.
     fn clean_up_done(&self, queue: &str, id: i64, when_done: WhenDone) -> Result<()>;

@@ -3,7 +3,7 @@
 
 use super::NewRow;
 use crate::error::Result;
-use crate::model::{IfFailed, Now, Receipt, Schedule, StepKind, Value};
+use crate::model::{Answer, IfFailed, Now, Receipt, Schedule, StepKind, Value};
 
 /// A statement and its values.
 #[derive(Clone)]
@@ -57,6 +57,18 @@ pub trait ForeignStatements: Send + Sync {
 
     /// Makes an item wait for another.
     fn wait_for(&self, id: i64, place: i64, needed: i64, if_failed: IfFailed) -> Result<Statement>;
+
+    /// Finds the newest item with a key.
+    fn newest_with_key(&self, queue: &str, key: &str) -> Result<Statement>;
+
+    /// Ends an item without a claim, unless it is done or cancelled.
+    fn answer(&self, queue: &str, id: i64, answer: &Answer, now: Now) -> Result<Statement>;
+
+    /// Returns a row if the item is done and its key still reserved.
+    fn has_answer(&self, id: i64, now: Now) -> Result<Statement>;
+
+    /// Inserts an item that has ended already, under a key that stays reserved until `key_until`.
+    fn put_answer(&self, queue: &str, key: &str, key_until: i64, answer: &Answer, now: Now) -> Result<Statement>;
 
     /// Records which item has made another.
     fn set_parent(&self, id: i64, parent: i64) -> Result<Statement>;

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 from in_asyncio import in_loop
-from membox_queue import NeededItemError, NewItem, Queue, Retry
+from membox_queue import DuplicateItemError, NeededItemError, NewItem, Next, Queue, QueueFullError, Retry
 
 
 def statuses(queue, *ids):
@@ -279,9 +279,10 @@ def test_wrong_options_are_refused(queue):
     with pytest.raises(ValueError, match="on_duplicate='replace'"):
         queue.enqueue("b", after=[id], key="k", on_duplicate="replace")
     nested = NewItem("deep")
+    for _ in range(100):
+        nested = NewItem("deep", after=[nested])
     with pytest.raises(ValueError, match="nested deeper than 100"):
-        for _ in range(200):
-            nested = NewItem("deep", after=[nested])
+        NewItem("deep", after=[nested])
 
 
 def test_children_are_enqueued_first_in_one_call_and_nested(queue, open_queue):
@@ -324,8 +325,6 @@ def test_a_parent_whose_key_is_in_use_brings_no_children(queue):
 
 
 def test_a_blocked_item_cannot_be_replaced(queue):
-    from membox_queue import DuplicateItemError
-
     id = queue.enqueue("a")
     queue.enqueue("b", after=[id], key="k")
     with pytest.raises(DuplicateItemError, match="waits for other items"):
@@ -333,8 +332,6 @@ def test_a_blocked_item_cannot_be_replaced(queue):
 
 
 def test_a_full_queue_refuses_items_but_not_children_and_freed_ones(open_queue):
-    from membox_queue import QueueFullError
-
     queue = open_queue(max_pending=2)
     id = queue.enqueue("merge", after=[NewItem(n) for n in range(5)])
     assert queue.counts() == {**queue.counts(), "pending": 5, "blocked": 1}
@@ -521,3 +518,48 @@ def test_typed_children_are_converted_by_the_type_of_their_queue(open_queue, eng
     assert pages.claim().content == Page(1)
     assert queue.get(id).after[0].content == {"number": 1}
     pages.close()
+
+
+def test_an_item_that_moves_on_frees_at_its_end_and_not_at_its_stages(queue, open_queue):
+    other = open_queue("other")
+    id = queue.enqueue("a")
+    waiting = queue.enqueue("b", after=[id])
+    queue.mark_done(queue.claim(), Next("second stage", queue="other"))
+    assert queue.get(waiting).status == "blocked"
+    finish(other, id, "end")
+    assert [needed.result for needed in queue.claim().after] == ["end"]
+
+
+def test_a_moved_item_is_found_from_home_and_where_it_is_but_not_elsewhere(queue, open_queue):
+    other, third = open_queue("other"), open_queue("third")
+    id = queue.enqueue("a")
+    queue.mark_done(queue.claim(), Next(queue="other"))
+    assert queue.get(id).queue == other.get(id).queue == "other"
+    assert third.get(id) is None
+    assert queue.tree(id).id == other.tree(id).id == id
+    assert third.tree(id) is None
+    assert [item.id for item in queue.items(home=True)] == [id]
+    assert queue.coverage_note() == "1 ingest pending — results may be incomplete"
+    assert not third.cancel(id)
+    assert not third.cancel(id, tree=True)
+    assert queue.cancel(id)
+    assert queue.retry(id)
+    assert queue.answer(id, 1)
+    assert queue.wait(id, 5).result == 1
+    assert not third.delete(id)
+    assert queue.delete(id)
+
+
+def test_a_child_of_a_handler_waits_as_any_item(queue):
+    id = queue.enqueue("a")
+    report = queue.drain(lambda item: item.enqueue("child", after=[item]) if item.id == id else [item.after[0].id])
+    assert report.done == 2
+    assert queue.get(2).result == [id]
+    assert [node.id for node in queue.tree(id).children] == [2]
+
+
+def test_a_child_of_a_handler_cannot_wait_for_what_does_not_exist(queue):
+    queue.enqueue("a")
+    queue.drain(lambda item: item.enqueue("child", after=[999]))
+    assert "there is no item 999" in queue.get(1).error
+    assert sum(queue.counts().values()) == 1

@@ -114,7 +114,7 @@ def test_cancel_without_the_tree_leaves_what_the_item_waits_for(queue, report):
 
 
 def test_retry_of_a_tree_brings_back_what_the_item_waits_for(queue, report):
-    root, first, second, word = report
+    root, _, second, _ = report
     queue.mark_failed(queue.claim(), "boom")
     queue.cancel(second)
     queue.cancel(root)
@@ -134,7 +134,7 @@ def test_delete_takes_the_whole_tree(queue, report):
 
 
 def test_delete_of_a_tree_is_refused_if_something_outside_needs_a_part_of_it(queue, report):
-    root, first, _, word = report
+    root, _, _, word = report
     other = queue.enqueue("other", after=[word])
     with pytest.raises(NeededItemError) as raised:
         queue.delete(root, tree=True)

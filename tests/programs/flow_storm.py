@@ -1,5 +1,6 @@
 """Call verbs at random on items that wait for each other: PATH SEED COUNT."""
 
+import contextlib
 import random
 import sys
 
@@ -24,10 +25,8 @@ def enqueue(queue):
     options = {"group": dice.choice([None, None, "g", "h"]), "if_failed": dice.choice(["cancel", "run"])}
     if dice.random() < 0.1:
         options["expires"] = 0.01
-    try:
+    with contextlib.suppress(ValueError):  # the other process has removed one of them
         queue.enqueue("item", after=after, **options)
-    except ValueError:  # the other process has removed one of them
-        pass
 
 
 def claim(queue):
@@ -51,10 +50,8 @@ def end(queue):
 def some(verb):
     def change(queue):
         if ids := known():
-            try:
+            with contextlib.suppress(NeededItemError):
                 getattr(queue, verb)(dice.choice(ids), **{"tree": True} if dice.random() < 0.2 else {})
-            except NeededItemError:
-                pass
 
     return change
 

@@ -51,9 +51,11 @@ def check(path):
             if items[id] in ("pending", "processing"):
                 assert states == {1}, (id, found)
             elif items[id] == "blocked":
-                assert 0 in states and 2 not in states, (id, found)
+                assert 0 in states, (id, found)
+                assert 2 not in states, (id, found)
             elif id in because:
-                assert items[id] == "cancelled" and 2 in states, (id, found)
+                assert items[id] == "cancelled", (id, found)
+                assert 2 in states, (id, found)
         counted = connection.execute("SELECT queue, status, count(*) FROM ingest_queue GROUP BY 1, 2").fetchall()
         for queue, status, count in counted:
             kept = connection.execute(f"SELECT {status} FROM membox_queue_counts WHERE queue = ?", (queue,)).fetchone()

@@ -1,4 +1,4 @@
-"""Dependencies and deadlines in the file: plain SQL, the caller's own connection, items that have moved, many at once."""
+"""Dependencies and deadlines in the file: plain SQL, the caller's own connection, moved items, many at once."""
 
 import sqlite3
 import threading
@@ -99,6 +99,28 @@ def test_dependencies_in_the_callers_transaction_are_written_with_it(queue, path
     assert (child.queue, child.parent, child.priority, needed.id) == ("other", family, -1, a)
     queue.mark_done(queue.claim())
     assert queue.get(waiting).status == "pending"
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_an_answer_in_the_callers_transaction_is_given_with_it(queue, path, commits):
+    id = queue.enqueue("approve?", key="k")
+    waiting = queue.enqueue("go on", after=[id])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE decisions (yes)")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO decisions VALUES (1)")
+        assert queue.answer(key="k", result={"yes": True}, connection=connection)
+        assert not queue.answer(id, {"yes": False}, connection=connection)
+        assert not queue.answer(999, connection=connection)
+        assert not queue.answer(key="other", connection=connection)
+        assert queue.answer(key="other", error="declined", key_ttl=60, connection=connection)
+        assert queue.answer(key="kept", result=1, key_ttl=60, connection=connection)
+        assert not queue.answer(key="kept", result=2, key_ttl=60, connection=connection)
+        assert statuses(queue, id, waiting) == ["pending", "blocked"]
+        connection.commit() if commits else connection.rollback()
+    assert statuses(queue, id, waiting) == (["done", "pending"] if commits else ["pending", "blocked"])
+    kept = queue.get(key="kept")
+    assert (kept.result if commits else kept) == (1 if commits else None)
 
 
 def test_an_end_in_a_transaction_that_is_rolled_back_frees_nobody(queue, path):

@@ -1,4 +1,4 @@
-"""retry, replay, run-now, cancel, answer, delete, purge, prune, pause and resume: administration of items and queues."""
+"""retry, replay, run-now, cancel, answer, delete, purge, prune, pause, resume: changing items and queues by hand."""
 
 import json
 from collections.abc import Callable

@@ -85,7 +85,7 @@ impl ItemSteps {
             match need {
                 Needed::Id(id) => ids.push(Some(id)),
                 Needed::Put(name, put) => {
-                    children.push((ids.len(), Self::new(queue, &name, put, now, None)?));
+                    children.push((ids.len(), Self::new(queue, &name, *put, now, None)?));
                     ids.push(None);
                 }
             }

@@ -1,5 +1,6 @@
 //! Verbs on the caller's own connection, as state machines: each returns the next statement to run, and runs none.
 
+mod answer;
 mod item;
 mod many;
 mod schedule;
@@ -27,6 +28,8 @@ pub enum Outcome {
     /// `None` for an item that was skipped, because its key is in use.
     Ids(Vec<Option<i64>>),
     Schedule(Box<Schedule>),
+    /// Whether the item was changed.
+    Changed(bool),
 }
 
 /// The statements of one verb, one after another.
