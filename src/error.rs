@@ -17,12 +17,22 @@ pub enum Error {
     Duplicate { key: String, id: i64, why: &'static str },
 
     #[error(
-        "the queue would hold {pending} pending items and may hold {limit}; wait for workers, or raise max_pending"
+        "the queue '{queue}' would hold {pending} pending items and may hold {limit}; wait for workers, or raise \
+         max_pending"
     )]
     Full { queue: String, pending: i64, limit: i64 },
 
-    #[error("the batch has {added} new items and the queue may hold {limit}; make it smaller, or raise max_pending")]
+    #[error(
+        "the batch has {added} new items for the queue '{queue}', which may hold {limit}; make it smaller, or raise \
+         max_pending"
+    )]
     NeverRoom { queue: String, added: i64, limit: i64 },
+
+    #[error(
+        "item {id} is needed by {}: they wait for it or need its result; delete them first, or all of them with tree=True",
+        ids(needed_by)
+    )]
+    Needed { id: i64, needed_by: Vec<i64> },
 
     /// The values are JSON.
     #[error("{text}")]
@@ -125,4 +135,11 @@ impl Error {
             "the database is damaged: a table and its index disagree about {what}; restore a backup, nothing was changed"
         ))
     }
+}
+
+/// Names items: the first ten of them.
+fn ids(ids: &[i64]) -> String {
+    let shown = ids.iter().take(10).map(i64::to_string).collect::<Vec<_>>().join(", ");
+    let more = if ids.len() > 10 { ", …" } else { "" };
+    format!("item{} {shown}{more}", if ids.len() == 1 { "" } else { "s" })
 }

@@ -33,13 +33,13 @@ mod python;
 pub use clock::Clock;
 pub use error::{Error, Result};
 pub use model::{
-    Attempt, Content, Counts, GroupCounts, Item, Key, KeyName, LATEST_MS, NewItem, Now, OnDuplicate, Pick, Receipt,
-    Schedule, Status, Stored, When, millis,
+    Answer, Attempt, Content, Counts, Deadline, GroupCounts, IfFailed, Item, Key, KeyName, LATEST_MS, Need, NewItem,
+    NextStage, Now, OnDuplicate, Pick, Receipt, Schedule, Status, Stored, When, millis,
 };
 pub use queue::{
-    Awaited, AwaitedEnd, Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentOutcome, EnlistmentStep,
-    Filter, Lock, Next, Options, Plan, Queue, Stats, Step, Target, Targets, Turn, WaitGoal, Waiting, Watcher, Worker,
-    WorkerLoop,
+    Awaited, AwaitedEnd, Claim, ClaimedItem, Current, Durability, Durable, Enlistment, EnlistmentOutcome,
+    EnlistmentStep, Filter, Lock, Next, Node, Options, Plan, Queue, Stats, Step, Target, Targets, Turn, WaitGoal,
+    Waiting, Watcher, Worker, WorkerLoop,
 };
 pub use rules::outcome::{Ending, Settled};
 pub use rules::rate::Rate;

@@ -58,6 +58,15 @@ def stopped(process):
     return ended(process)
 
 
+def test_a_recurring_item_plans_its_successor(begin, tmp_path):
+    for round in (1, 2):
+        out = ended(begin(EXAMPLES / "recurring.py", 1))
+        assert (f"read entry {round}" in out, f"indexed entry {round}" in out) == (True, True)
+    with Queue(tmp_path / "recurring.db", "feeds") as feeds:
+        assert (feeds.counts()["done"], feeds.counts()["pending"]) == (2, 1)
+        assert feeds.get(key="feed").content == 3
+
+
 def test_the_table_names_every_example():
     table = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert [

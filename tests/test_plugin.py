@@ -239,7 +239,7 @@ def test_items_that_fit_are_returned(
 
 
 def test_a_field_that_no_item_has_is_refused(membox_queue, assert_enqueued):
-    with pytest.raises(TypeError, match=r"no field 'prioritty'; they have attempt, .*priority"):
+    with pytest.raises(TypeError, match=r"no field 'prioritty'; they have after, attempt, .*priority"):
         assert_enqueued(membox_queue, prioritty=5)
     with pytest.raises(TypeError, match="no field 'check'"):
         assert_enqueued(membox_queue, check=1)
@@ -362,3 +362,14 @@ def test_the_plugin_is_closed_with_its_queues(make_queue):
     queue.close()
     with pytest.raises(QueueClosedError):
         queue.pending()
+
+
+def test_what_an_item_waits_for_is_asserted(membox_queue, assert_after):
+    first, second = membox_queue.enqueue_many(["a", "b"])
+    id = membox_queue.enqueue("c", after=[second, first])
+    assert [item.content for item in assert_after(membox_queue, id, second, membox_queue.get(first))] == ["b", "a"]
+    assert assert_after(membox_queue, first) == []
+    with pytest.raises(AssertionError, match=rf"expected item {id} after \[1\], found \[2, 1\]"):
+        assert_after(membox_queue, id, first)
+    with pytest.raises(AssertionError, match="has no item 9"):
+        assert_after(membox_queue, 9)

@@ -8,7 +8,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from membox_queue._native import BY_CONTENT, Attempt, Item, NewItem, Rate, Retry, Schedule, WorkerInfo, __version__
+    from membox_queue._native import (
+        BY_CONTENT,
+        Attempt,
+        Item,
+        NewItem,
+        Next,
+        Node,
+        Rate,
+        Retry,
+        Schedule,
+        WorkerInfo,
+        __version__,
+    )
     from membox_queue.aio.item import AsyncItem
     from membox_queue.aio.queue import AsyncQueue
     from membox_queue.errors import (
@@ -19,6 +31,7 @@ if TYPE_CHECKING:
         ExistingFileError,
         GiveUp,
         MissingDirectoryError,
+        NeededItemError,
         NotADatabaseError,
         PayloadTooLargeError,
         QueueBusyError,
@@ -56,7 +69,10 @@ __all__ = [
     "Item",
     "LoopEvent",
     "MissingDirectoryError",
+    "NeededItemError",
     "NewItem",
+    "Next",
+    "Node",
     "NotADatabaseError",
     "PayloadTooLargeError",
     "Queue",
@@ -97,7 +113,10 @@ MODULES = {
     "Item": "_native",
     "LoopEvent": "loops.progress",
     "MissingDirectoryError": "errors",
+    "NeededItemError": "errors",
     "NewItem": "_native",
+    "Next": "_native",
+    "Node": "_native",
     "NotADatabaseError": "errors",
     "PayloadTooLargeError": "errors",
     "Queue": "queue",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from types import GenericAlias, TracebackType
-from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, Unpack, final, overload
+from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypedDict, Unpack, final, overload
 from zoneinfo import ZoneInfo
 
 from typing_extensions import TypeVar, disjoint_base
@@ -33,6 +33,8 @@ __all__ = [
     "Lock",
     "LoopStep",
     "NewItem",
+    "Next",
+    "Node",
     "Queue",
     "Rate",
     "Retry",
@@ -53,6 +55,7 @@ __all__ = [
     "meaning",
     "remove",
     "set_clock",
+    "set_runner",
     "sqlite_version",
     "switch_off",
 ]
@@ -65,6 +68,18 @@ _R = TypeVar("_R")
 _T = TypeVar("_T", default=Any)
 _T_co = TypeVar("_T_co", default=Any, covariant=True)
 _Seconds: TypeAlias = float | timedelta
+
+class _WithId(Protocol):
+    @property
+    def id(self) -> int: ...
+    @property
+    def attempt(self) -> int: ...
+
+class _NamedQueue(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def path(self) -> Path | None: ...
 
 class _LeaseHolder(TypedDict):
     pid: int
@@ -97,15 +112,19 @@ def remove(path: str | os.PathLike[str], discard: bool, dry_run: bool, /) -> tup
 
 def meaning(
     exception: BaseException, is_cancelled: bool = False, /
-) -> Literal["failed", "exited", "released", "crashed"]:
+) -> Literal["failed", "exited", "released", "suspended", "crashed"]:
     """What something raised by a loop's handler means for its item; `is_cancelled`: the task that ran it was.
 
     "failed": the item fails and the loop goes on. "exited": the item counts as a lost claim does, and the loop ends.
-    "released": the item is released uncounted, and the loop ends. "crashed": nothing is recorded.
+    "released": the item is released uncounted, and the loop ends. "suspended": the item sleeps or waits for others, and
+    the loop goes on. "crashed": nothing is recorded.
     """
 
 def copied_item(fields: dict[str, Any], /) -> Item[Any]:
     """Make the copy of an item from what `as_dict` returned. Pickle calls this."""
+
+def set_runner(runner: Callable[[Any, Path | None, Enlistment], Any], /) -> None:
+    """Give native code what runs the statements of a verb on the caller's connection, once."""
 
 def end_waits() -> None:
     """End all waits of other threads with `QueueClosedError`: the interpreter is about to exit."""
@@ -270,11 +289,11 @@ class Enlistment:
     @property
     def is_atomic(self) -> bool:
         """Whether it needs a transaction: it has several changes, of which all or none are made."""
-    def begin(self, is_inside: bool, /) -> Statement | list[int] | Schedule:
+    def begin(self, is_inside: bool, /) -> Statement | list[int] | Schedule | bool:
         """Begin; `is_inside` says whether a transaction is open. If not, an atomic verb begins one."""
-    def next(self, rows: list[tuple[Any, ...]], /) -> Statement | list[int] | Schedule:
+    def next(self, rows: list[tuple[Any, ...]], /) -> Statement | list[int] | Schedule | bool:
         """Go on after a statement that returned these rows."""
-    def failed(self, exception: Exception, /) -> Statement | list[int] | Schedule:
+    def failed(self, exception: Exception, /) -> Statement | list[int] | Schedule | bool:
         """Go on after a statement that the library refused. Raises the exception if that is the end."""
 
 @final
@@ -337,8 +356,12 @@ class Attempt:
     def attempt(self) -> int:
         """Its number, from 1."""
     @property
-    def ending(self) -> Literal["done", "failed", "postponed", "lost", "released", "cancelled"]:
-        """done, failed, postponed (an automatic retry), lost (the lease ran out), released or cancelled."""
+    def ending(self) -> Literal["done", "failed", "postponed", "lost", "released", "cancelled", "moved", "blocked"]:
+        """How it ended.
+
+        done, failed, postponed (an automatic retry, or `item.sleep`), lost (the lease ran out), released, cancelled,
+        moved (to its next stage) or blocked (until what it waits for is done).
+        """
     @property
     def worker(self) -> str | None:
         """Who had claimed the item."""
@@ -351,6 +374,15 @@ class Attempt:
     @property
     def error(self) -> str | None:
         """Why it failed; None if it did not."""
+    @property
+    def queue(self) -> str:
+        """The queue the item was in."""
+    @property
+    def stage(self) -> int:
+        """The stage the item was in, from 0."""
+    @property
+    def content(self) -> Any:
+        """The content of a stage that is behind the item; None for an attempt that did not end as moved."""
 
 @final
 class WorkerInfo:
@@ -391,13 +423,18 @@ class WorkerInfo:
 class NewItem(Generic[_T_co]):
     """One element of `enqueue_many` with options of its own; see `Queue.enqueue` for them.
 
+    - `queue`: the queue it goes into, by default the one that enqueues it: a name, or a `Queue` or `AsyncQueue` of the
+      same file. The content is converted by the type of a queue given as an object; for a name it must be JSON.
+
     Its content is checked when it is enqueued.
     """
 
+    @overload
     def __new__(
         cls,
         content: _T_co,
         *,
+        queue: None = None,
         project: str | None = None,
         source_path: str | os.PathLike[str] | None = None,
         doc_date: str | date | None = None,
@@ -410,11 +447,102 @@ class NewItem(Generic[_T_co]):
         key: str | ByContent | None = None,
         key_ttl: _Seconds | None = None,
         on_duplicate: Literal["return", "raise", "replace", "skip"] = "return",
+        after: Iterable[int | _WithId | NewItem[Any]] = (),
+        if_failed: Literal["cancel", "run"] = "cancel",
+        expires: _Seconds | None = None,
     ) -> Self: ...
+    @overload
+    def __new__(
+        cls,
+        content: Any,
+        *,
+        queue: str | _NamedQueue,
+        project: str | None = None,
+        source_path: str | os.PathLike[str] | None = None,
+        doc_date: str | date | None = None,
+        priority: int = 0,
+        delay: _Seconds | None = None,
+        run_at: datetime | None = None,
+        max_retries: int | None = None,
+        headers: dict[str, Any] | None = None,
+        group: str | None = None,
+        key: str | ByContent | None = None,
+        key_ttl: _Seconds | None = None,
+        on_duplicate: Literal["return", "raise", "replace", "skip"] = "return",
+        after: Iterable[int | _WithId | NewItem[Any]] = (),
+        if_failed: Literal["cancel", "run"] = "cancel",
+        expires: _Seconds | None = None,
+    ) -> NewItem[Any]: ...
     def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
     @property
     def content(self) -> _T_co:
         """What is to be enqueued."""
+
+@final
+class Next(Generic[_T_co]):
+    """What a handler returns to let its item go on with the next stage; `mark_done` takes it, too.
+
+    The item stays the same: it has another queue or content, and its `stage` is one higher. Its id, key, place and
+    everything that is left out stay as they are. Only `retries` is 0 again.
+
+    - `content`: what the next handler gets.
+    - `queue`: the queue it goes into: a name, or a `Queue` or `AsyncQueue` of the same file. The content is converted
+      by the type of a queue given as an object; for the name of another queue it must be JSON.
+    - `delay`, `run_at`: when the stage is due; by default now.
+    - `priority`, `group`, `headers`, `project`, `max_retries`: as in `Queue.enqueue`. None removes a group, the
+      headers, a project or a retry limit of its own.
+    - `expires`: in how many seconds the item is cancelled; None: never.
+    - `after`, `if_failed`: what the stage waits for, as in `Queue.enqueue`; by default nothing. New items are children
+      of this one, as those of `Item.enqueue` are. An item that would wait for itself fails the attempt.
+
+    Content that cannot be stored fails the attempt, and the stage does not change.
+    """
+
+    def __new__(
+        cls,
+        content: _T_co = ...,
+        *,
+        queue: str | _NamedQueue | None = None,
+        delay: _Seconds | None = None,
+        run_at: datetime | None = None,
+        priority: int = ...,
+        group: str | None = ...,
+        headers: dict[str, Any] | None = ...,
+        project: str | None = ...,
+        max_retries: int | None = ...,
+        expires: _Seconds | None = ...,
+        after: Iterable[int | _WithId | NewItem[Any]] = (),
+        if_failed: Literal["cancel", "run"] = "cancel",
+    ) -> Self: ...
+    def __class_getitem__(cls, kind: Any) -> GenericAlias: ...
+    def _encoded(self, queue: Queue[Any], shape: Any, /) -> Next[Any]:
+        """The same with its content as it is stored; `shape` is the type of the queue that the item is in."""
+
+@final
+class Node:
+    """An item of a tree, with what is below it; see `Queue.tree`."""
+
+    @property
+    def id(self) -> int:
+        """The id of the item."""
+    @property
+    def item(self) -> Item[Any] | None:
+        """The item; None if it was removed."""
+    @property
+    def after(self) -> list[Node]:
+        """The items it waits for or waited for, in the order given."""
+    @property
+    def children(self) -> list[Node]:
+        """The items it has made and does not wait for."""
+    @property
+    def needed_by(self) -> list[int]:
+        """The ids of items that wait for it and are not done, at most 100; only of the first node."""
+    @property
+    def repeated(self) -> bool:
+        """Whether the item is in the tree twice, and what is below it is shown in the other place."""
+    @property
+    def left_out(self) -> int:
+        """How many items directly below it are left out, because the tree is large."""
 
 @final
 class Item(Generic[_T_co]):
@@ -438,6 +566,15 @@ class Item(Generic[_T_co]):
     @property
     def queue(self) -> str:
         """The name of its queue."""
+    @property
+    def home(self) -> str:
+        """The name of the queue it was enqueued into; its key belongs there."""
+    @property
+    def stage(self) -> int:
+        """How many stages it has behind it: 0 until a handler returns `Next`."""
+    @property
+    def parent(self) -> int | None:
+        """The id of the item that made it with `item.enqueue`; None if none did."""
     @property
     def content(self) -> _T_co:
         """What was enqueued: str, bytes, or a JSON value. The raw text if the row cannot be read as its type.
@@ -503,6 +640,16 @@ class Item(Generic[_T_co]):
     def lease_until(self) -> datetime | None:
         """When the claim ends, as it stood when the item was read; renewals do not change it."""
     @property
+    def expires_at(self) -> datetime | None:
+        """When it is cancelled, whatever it does; None: never."""
+    @property
+    def after(self) -> list[Item[Any] | None]:
+        """The items it waits for or waited for, in the order given, read from the file when asked for.
+
+        Once the item runs, all of them have ended; with `if_failed="run"`, look at their `status`. None stands for one
+        that was removed. A copy, such as an unpickled item, raises ValueError.
+        """
+    @property
     def lost(self) -> bool:
         """Whether the claim is gone, asked of the file at that moment. False for an item that was only read."""
     @property
@@ -520,6 +667,84 @@ class Item(Generic[_T_co]):
     @property
     def progress_note(self) -> str | None:
         """What its handler said about its progress."""
+    def enqueue(
+        self,
+        content: Any,
+        *,
+        queue: str | _NamedQueue | None = None,
+        project: str | None = None,
+        source_path: str | os.PathLike[str] | None = None,
+        doc_date: str | date | None = None,
+        priority: int = 0,
+        delay: _Seconds | None = None,
+        run_at: datetime | None = None,
+        max_retries: int | None = None,
+        headers: dict[str, Any] | None = None,
+        group: str | None = None,
+        key: str | ByContent | None = None,
+        key_ttl: _Seconds | None = None,
+        on_duplicate: Literal["return", "raise", "replace", "skip"] = "return",
+        after: Iterable[int | _WithId | NewItem[Any]] = (),
+        if_failed: Literal["cancel", "run"] = "cancel",
+        expires: _Seconds | None = None,
+    ) -> None:
+        """Enqueue an item with the end of this one: in the transaction that ends it as done or moved.
+
+        If the attempt fails, or the item is released, put off or lost, nothing is enqueued. Content and options are
+        checked at once, and raise as in `Queue.enqueue`. The key of this item is free by then if it is done: an item
+        can enqueue its own successor. `content` may be a `NewItem`, with its own options.
+
+        - `queue`: a name, or a queue of the same file; by default the queue of this item.
+        - `priority`, `project`, the deadline and the headers `traceparent` and `tracestate` are those of this item
+          unless given.
+        - Other options are those of `Queue.enqueue`. With `on_duplicate="raise"`, a key in use fails the attempt.
+
+        `max_pending` does not hold here. Raises `StaleClaimError` if the claim has ended or is known to be lost.
+        """
+    def step(
+        self, name: str, function: Callable[..., _R], /, *arguments: Any, connection: Any = None, **named: Any
+    ) -> _R:
+        """Call a function once: return its result, or what an earlier attempt recorded under this name.
+
+        A step is known by its name within the stage of the item. Each step, sleep and gather of an attempt needs its
+        own name. Steps may be added, removed and reordered while items are under way: only new names run.
+
+        The result is a JSON value, and every attempt gets it as JSON gives it back; a tuple becomes a list. What the
+        function raises fails the attempt. If the process dies between the function and its record, the function is
+        called again by the next attempt: give the other side `f"{item.id}-{name}"` to recognise that. With
+        `connection`, of the kinds that `Queue.enqueue` takes, the step is recorded in your own transaction: what the
+        function wrote there and the record exist once you commit, together or not at all.
+
+        Raises ValueError for a name that is used twice, TypeError or ValueError for a result that JSON cannot carry,
+        `PayloadTooLargeError` for one larger than `max_bytes`; the error names the step. Raises `StaleClaimError` if
+        the claim is lost. Then nothing is recorded.
+        """
+    def _find_step(self, name: str, /) -> tuple[Any] | None:
+        """Begin a step: what an earlier attempt recorded."""
+    def _add_step(self, name: str, result: Any, connection: Any = None, /) -> Any:
+        """Record the result of a step, and return it as every attempt gets it."""
+    def sleep(self, name: str, seconds: _Seconds, /) -> None:
+        """Sleep once, without holding a slot or counting an attempt.
+
+        It leaves the handler with a `BaseException`, which must not be caught. The item is pending again, and due after
+        that time. The handler is then called anew, and this call returns at once. A restart does not change the time.
+        In `with item:` it ends the block. On a bare claim it raises ValueError.
+        """
+    def gather(
+        self, name: str, items: Iterable[Any], /, *, if_failed: Literal["cancel", "run"] = "cancel"
+    ) -> list[Item[Any] | Any]:
+        """Enqueue items once, wait until all are done without holding a slot, and return them in the order given.
+
+        - `items`: contents or `NewItem`s, of any queue of the file. They are children of this item, as those of
+          `enqueue` are. None at all gives an empty list at once.
+        - `if_failed`: "cancel" cancels this item if one of them fails for good, is cancelled or removed; `retry` of
+          that one lets it wait again. With "run" this call returns then, too: look at `status` and `error`. One that
+          was removed is None.
+
+        It leaves the handler with a `BaseException`, which must not be caught. The item is `blocked` until then. The
+        handler is called anew, and this call returns the items that the first call made, whatever it is given now.
+        In `with item:` it ends the block. On a bare claim it raises ValueError.
+        """
     def set_progress(self, fraction: float, note: str | None = None) -> bool:
         """Record how far the work on a claimed item is, for others to read. False if the claim is known to be lost.
 
@@ -655,6 +880,9 @@ class Queue(Generic[_T]):
         key: str | ByContent | None = None,
         key_ttl: _Seconds | None = None,
         on_duplicate: Literal["return", "raise", "replace"] = "return",
+        after: Iterable[int | _WithId | NewItem[Any]] = (),
+        if_failed: Literal["cancel", "run"] = "cancel",
+        expires: _Seconds | None = None,
         connection: Any = None,
         wait: _Seconds = 0.0,
         spawn: str | None = None,
@@ -676,6 +904,9 @@ class Queue(Generic[_T]):
         key: str | ByContent | None = None,
         key_ttl: _Seconds | None = None,
         on_duplicate: Literal["skip"],
+        after: Iterable[int | _WithId | NewItem[Any]] = (),
+        if_failed: Literal["cancel", "run"] = "cancel",
+        expires: _Seconds | None = None,
         connection: Any = None,
         wait: _Seconds = 0.0,
         spawn: str | None = None,
@@ -699,6 +930,16 @@ class Queue(Generic[_T]):
         raises; its id, its place in the order of arrival and what it has failed so far stay. `"skip"` adds nothing and
         returns None, so that the caller knows whether its item is new.
 
+        With `after`, the item is `blocked` until those items of any queue of the file are done. It takes ids, items and
+        `NewItem`s. New ones are enqueued before it, in the same transaction, as its children: they inherit its
+        `priority`, `project`, `expires` and the headers `traceparent` and `tracestate`, unless they were given their
+        own, and `max_pending` does not refuse them. If one of the items fails for good, is cancelled or removed, this
+        one is cancelled, and its `error` says why; `retry` of that item lets this one wait again. With
+        `if_failed="run"` it runs anyway. An id that does not exist is a ValueError. `Item.after` has the results.
+
+        An item that has not ended `expires` seconds after its enqueue is cancelled, whatever it does. Its handler is
+        told as by `cancel`, and its end is refused.
+
         With `connection`, one of sqlite3, apsw, SQLAlchemy (including a session) or Django on the same file, that
         library writes the item in your own transaction: it exists once you commit, and not if you roll back. Errors are
         that library's exceptions. `wait` cannot be given then.
@@ -718,6 +959,9 @@ class Queue(Generic[_T]):
         spawn: str | None = None,
     ) -> list[int | Any]:
         """Add all items or none, in one transaction; returns their ids. Elements are contents or `NewItem`s.
+
+        `NewItem(…, queue=…)` goes into another queue of the file; the limits of each queue hold. If one of the queues
+        is full, nothing is written.
 
         With `connection`, they are written in your own transaction, as by `enqueue`, in a savepoint: if one of them is
         refused, none is written and your transaction goes on. If none is open, one is begun where the library would do
@@ -829,14 +1073,32 @@ class Queue(Generic[_T]):
         up stay failed, and so do items whose key is in use again; of several with one key only the latest is retried.
         """
     @overload
-    def retry(self, id: int, *, key: None = None, status: None = None, delay: _Seconds = 0.0) -> bool: ...
-    @overload
-    def retry(self, id: None = None, *, key: str, status: None = None, delay: _Seconds = 0.0) -> bool: ...
-    @overload
-    def retry(self, id: Iterable[int], *, key: None = None, status: None = None, delay: _Seconds = 0.0) -> int: ...
+    def retry(
+        self, id: int, *, key: None = None, status: None = None, delay: _Seconds = 0.0, tree: bool = False
+    ) -> bool: ...
     @overload
     def retry(
-        self, id: None = None, *, key: None = None, status: Literal["failed", "cancelled"], delay: _Seconds = 0.0
+        self, id: None = None, *, key: str, status: None = None, delay: _Seconds = 0.0, tree: bool = False
+    ) -> bool: ...
+    @overload
+    def retry(
+        self,
+        id: Iterable[int],
+        *,
+        key: None = None,
+        status: None = None,
+        delay: _Seconds = 0.0,
+        tree: Literal[False] = False,
+    ) -> int: ...
+    @overload
+    def retry(
+        self,
+        id: None = None,
+        *,
+        key: None = None,
+        status: Literal["failed", "cancelled"],
+        delay: _Seconds = 0.0,
+        tree: Literal[False] = False,
     ) -> int:
         """Return failed or cancelled items to pending, at their original position, with their retry count reset.
 
@@ -844,10 +1106,15 @@ class Queue(Generic[_T]):
         - `key`: the newest item with this key.
         - `status`: all items of this status, including those at their retry limit or given up.
         - `delay`: seconds until the items are due.
+        - `tree`: of one item, first all failed or cancelled items that it waits for.
 
-        Of one item, return whether it was returned to pending: False if it is neither failed nor cancelled, or if its
-        key is in use again. Of several, return how many; they are changed in small batches, and of several with one
-        key only the latest is retried.
+        An item that still waits for others becomes blocked instead. Items that were cancelled because of this one wait
+        again, to any depth; what a person cancelled does not. A deadline that has passed no longer holds.
+
+        Of one item, return whether it was brought back: False if it is neither failed nor cancelled, if its key is in
+        use again, or if an item it waits for has failed, was cancelled or removed (`tree=True` brings those back). Of
+        several, return how many; they are changed in small batches, and of several with one key only the latest is
+        retried.
         """
     def retry_all(self, *, delay: _Seconds = 0.0) -> int:
         """An alias of `retry(status="failed")`."""
@@ -885,8 +1152,33 @@ class Queue(Generic[_T]):
 
         The past means now. The item keeps its place in the order.
         """
-    def cancel(self, id: int | None = None, *, key: str | None = None) -> bool:
+    def answer(
+        self,
+        id: int | None = None,
+        result: Any = None,
+        *,
+        error: str | BaseException | None = None,
+        key: str | None = None,
+        key_ttl: _Seconds | None = None,
+        connection: Any = None,
+    ) -> bool:
+        """End an item without a claim, for a person, a webhook or another program. Return whether it took effect.
+
+        - `id`, `key`: the item, or the newest with this key.
+        - `result`: a JSON value; the item is done.
+        - `error`: the item fails for good with that error, which replaces an earlier one.
+        - `key_ttl`: if no item with the key waits for an answer, keep this one for that long. An item that is enqueued
+          with the key finds it: its enqueue returns the id of the answer, which is done. The first answer counts.
+        - `connection`: answer in your own transaction, as in `enqueue_many`; your commit frees those that wait.
+
+        A pending, delayed, blocked, running or failed item can be answered. False if there is no such item, or if it is
+        done or cancelled. The claim of a worker that holds it is lost; `item.check()` says that it was answered.
+        """
+    def cancel(self, id: int | None = None, *, key: str | None = None, tree: bool = False) -> bool:
         """Cancel an unfinished item. False if it is finished or already cancelled.
+
+        With `tree`, cancel also what it has made and what it waits for, to any depth, but not what another unfinished
+        item needs. Return whether any of them was cancelled. Items that were cancelled because of another stay so.
 
         An item in progress becomes `cancelled` when its worker reports, whatever the result, or when its lease ends.
         Until then the handler can check `item.cancelled`; its receipt is no longer valid.
@@ -894,13 +1186,14 @@ class Queue(Generic[_T]):
     def purge(self, status: _Status = "failed") -> int:
         """Remove all items of one status and their keys, reserved or not, in small batches. Return how many.
 
-        Items to which a foreign key of your tables refers stay, and a warning in the log names one of them.
+        Items that others wait for, or whose result others need, stay. So do items to which a foreign key of your tables
+        refers, and a warning in the log names one of them.
         """
     def prune(self, older_than: _Seconds, *, status: Literal["done", "failed", "cancelled"] = "done") -> int:
         """Remove items of a finished status that ended longer ago than that, in small batches. Return how many.
 
-        Items whose key is still reserved stay, and so do those to which a foreign key of your tables refers; a warning
-        in the log names one of the latter.
+        Items whose key is still reserved and items that others need stay. So do those to which a foreign key of your
+        tables refers; a warning in the log names one of the latter.
         """
     def compact(self) -> None:
         """Rewrite the file to free the space of removed rows, and truncate its WAL.
@@ -1018,16 +1311,19 @@ class Queue(Generic[_T]):
         """How an item's attempts ended, oldest first; the latest twenty."""
     def group_counts(self) -> dict[str, dict[str, int]]:
         """Unfinished items of each group: `{"coder": {"pending": 2, "processing": 1}}`."""
-    def delete(self, id: int | None = None, *, key: str | None = None) -> bool:
+    def delete(self, id: int | None = None, *, key: str | None = None, tree: bool = False) -> bool:
         """Remove an item, whatever its status. A receipt for it is no longer valid.
 
+        With `tree`, remove also what it has made and what it waits for, to any depth, all or nothing.
+
+        Raises `NeededItemError` if another item that is not done waits for it or needs its result.
         Raises `StorageError` with the name of the table if a foreign key of your tables refers to it.
         """
     def get(self, id: int | None = None, *, key: str | None = None) -> Item[_T] | None:
-        """One item of this queue: by its id, or the newest with this key. None if there is none.
+        """One item that is in this queue or began here: by its id, or the newest with this key. None if there is none.
 
-        `wait`, `cancel`, `retry`, `replay`, `delete`, `run_now`, `run_later` and `history` find their item in the same
-        two ways. Giving both, or neither, raises `TypeError`.
+        `wait`, `answer`, `cancel`, `retry`, `replay`, `delete`, `run_now`, `run_later`, `history` and `tree` find their
+        item in the same two ways. Giving both, or neither, raises `TypeError`.
         """
     def items(
         self,
@@ -1038,8 +1334,19 @@ class Queue(Generic[_T]):
         limit: int = 50,
         after: int | None = None,
         newest_first: bool = False,
+        home: bool = False,
     ) -> list[Item[_T]]:
-        """Return a page of items in the order of their ids; `after` is the last id of the previous page."""
+        """Return a page of items in the order of their ids; `after` is the last id of the previous page.
+
+        With `home`, they are the items that were enqueued here, wherever they are now.
+        """
+    def tree(self, id: int | None = None, *, key: str | None = None, limit: int = 1000) -> Node | None:
+        """Return an item with what it waits for and what it has made, to any depth. None if there is no such item.
+
+        At most `limit` items are read, the nearest first, and 500 levels.
+        """
+    def _uncovered(self) -> int:
+        """Return how many items have not ended that are here or began here; `coverage_note` calls this."""
     def counts(self) -> dict[str, int]:
         """Return how many items of this queue have each status, including zeros."""
     def pending(self) -> int:

@@ -55,6 +55,18 @@ class DuplicateItemError(QueueError):
         return str(self.args[0])
 
 
+class NeededItemError(QueueError):
+    """The item `id` cannot be deleted: the items `needed_by` wait for it or need its result. Nothing was removed."""
+
+    def __init__(self, message: str, id: int, needed_by: list[int]) -> None:
+        super().__init__(message, id, needed_by)
+        self.id = id
+        self.needed_by = needed_by
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class StaleClaimError(QueueError):
     """The claim was lost: another worker may be handling the item. `id` and `queue` say which item."""
 
@@ -125,6 +137,10 @@ class ExistingFileError(StorageError, FileExistsError):
     """The file to write exists already, or one that SQLite would read with it: `path`. It was not changed."""
 
     path: Path | None = None
+
+
+class Suspended(BaseException):
+    """Leaves a handler that sleeps or gathers. It is called again later; `except Exception` does not catch this."""
 
 
 class SimulatedCrash(BaseException):

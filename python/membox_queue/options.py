@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import date, datetime, timedelta
 
-    from membox_queue._native import ByContent, Rate, Retry
+    from membox_queue._native import ByContent, NewItem, Rate, Retry, _WithId
     from membox_queue.loops.plan import Middleware, OnError
     from membox_queue.loops.progress import Progress
 
@@ -28,6 +28,9 @@ class AnyDuplicateOptions(TypedDict, total=False):
     group: str | None
     key: str | ByContent | None
     key_ttl: Seconds | None
+    after: Iterable[int | _WithId | NewItem[Any]]
+    if_failed: Literal["cancel", "run"]
+    expires: Seconds | None
     connection: Any
     wait: Seconds
     spawn: str | None
@@ -59,6 +62,26 @@ class EnqueueOptions(DeliveryOptions, total=False):
     project: str | None
     source_path: str | os.PathLike[str] | None
     doc_date: str | date | None
+
+
+class ChildOptions(TypedDict, total=False):
+    """The options of `Item.enqueue` but for `queue`."""
+
+    project: str | None
+    source_path: str | os.PathLike[str] | None
+    doc_date: str | date | None
+    priority: int
+    delay: Seconds | None
+    run_at: datetime | None
+    max_retries: int | None
+    headers: dict[str, Any] | None
+    group: str | None
+    key: str | ByContent | None
+    key_ttl: Seconds | None
+    on_duplicate: Literal["return", "raise", "replace", "skip"]
+    after: Iterable[int | _WithId | NewItem[Any]]
+    if_failed: Literal["cancel", "run"]
+    expires: Seconds | None
 
 
 class QueueSettings(TypedDict, total=False):

@@ -41,6 +41,14 @@ impl Status {
 pub struct Item {
     pub id: i64,
     pub queue: String,
+    /// The queue it was enqueued into, once it has moved to another.
+    pub home: Option<String>,
+    /// How many stages it has behind it.
+    pub stage: i64,
+    /// The item that made it.
+    pub parent: Option<i64>,
+    /// When it is cancelled, in milliseconds since 1970.
+    pub expires_at: Option<i64>,
     /// `None` once a converted copy replaces it, so that a large document is not in memory twice.
     pub content: ArcSwapOption<Content>,
     /// What is wrong with the row, if it cannot be read as its columns declare. The content is then the raw text.
@@ -71,6 +79,16 @@ pub struct Item {
 }
 
 impl Item {
+    /// The queue it was enqueued into.
+    pub fn home(&self) -> &str {
+        self.home.as_deref().unwrap_or(&self.queue)
+    }
+
+    /// Whether it is in this queue, or began there.
+    pub fn belongs_to(&self, queue: &str) -> bool {
+        self.queue == queue || self.home.as_deref() == Some(queue)
+    }
+
     /// `None` for a status that another program wrote and that is none of ours; `status` has its text.
     pub fn known_status(&self) -> Option<Status> {
         Status::parse(&self.status)
@@ -106,15 +124,20 @@ pub struct Counts {
 }
 
 /// How an attempt ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
     pub attempt: i64,
-    /// done, failed, postponed, lost, released or cancelled.
+    /// done, failed, postponed, lost, released, cancelled, moved or blocked.
     pub ending: String,
     pub worker: Option<String>,
     pub started_at: Option<String>,
     pub ended_at: Option<String>,
     pub error: Option<String>,
+    /// The queue the item was in, and its stage.
+    pub queue: String,
+    pub stage: i64,
+    /// Of a stage that is behind the item.
+    pub content: Option<Content>,
 }
 
 /// Unfinished items of a group.

@@ -1,6 +1,6 @@
 //! An item to enqueue.
 
-use super::{Now, Stored};
+use super::{Deadline, IfFailed, Need, Now, Stored};
 
 /// When an item is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -25,23 +25,31 @@ impl When {
 }
 
 /// One item to enqueue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NewItem {
+    /// The queue it goes into; `None`: the one that enqueues it.
+    pub queue: Option<String>,
     pub content: Stored,
     pub project: Option<String>,
     pub source_path: Option<String>,
     pub doc_date: Option<String>,
     pub priority: i64,
+    /// Whether it was given a priority, so that it inherits none.
+    pub has_priority: bool,
     pub when: When,
     pub max_retries: Option<u32>,
     /// A JSON object, as text.
     pub headers: Option<String>,
     pub group: Option<String>,
     pub key: Option<Key>,
+    /// What it waits for, in this order.
+    pub after: Vec<Need>,
+    pub if_failed: IfFailed,
+    pub expires: Option<Deadline>,
 }
 
 /// The key of an item: at most one unfinished item per queue and key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     pub name: KeyName,
     /// How long after its enqueue an item keeps its key, finished or not, in milliseconds.
@@ -56,7 +64,7 @@ impl Key {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyName {
     Given(String),
     /// A hash of the content.
@@ -79,16 +87,21 @@ pub enum OnDuplicate {
 impl NewItem {
     pub fn new(content: impl Into<Stored>) -> Self {
         Self {
+            queue: None,
             content: content.into(),
             project: None,
             source_path: None,
             doc_date: None,
             priority: 0,
+            has_priority: false,
             when: When::Now,
             max_retries: None,
             headers: None,
             group: None,
             key: None,
+            after: Vec::new(),
+            if_failed: IfFailed::Cancel,
+            expires: None,
         }
     }
 

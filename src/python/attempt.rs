@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::convert::datetime;
+use super::convert::{content_to_python, datetime};
 use crate::model;
 use crate::model::parse_ms;
 
@@ -46,6 +46,24 @@ impl Attempt {
     #[getter]
     fn error(&self) -> Option<&str> {
         self.0.error.as_deref()
+    }
+
+    #[doc = words!(Attempt.queue)]
+    #[getter]
+    fn queue(&self) -> &str {
+        &self.0.queue
+    }
+
+    #[doc = words!(Attempt.stage)]
+    #[getter]
+    fn stage(&self) -> i64 {
+        self.0.stage
+    }
+
+    #[doc = words!(Attempt.content)]
+    #[getter]
+    fn content<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.0.content.as_ref().map(|content| content_to_python(py, content)).transpose()
     }
 
     fn __repr__(&self) -> String {

@@ -201,6 +201,15 @@ pub fn utf8_or_escaped(text: &Bound<'_, PyString>) -> PyResult<String> {
     }
 }
 
+/// Converts stored content to what was enqueued.
+pub fn content_to_python<'py>(py: Python<'py>, content: &Content) -> PyResult<Bound<'py, PyAny>> {
+    match content {
+        Content::Text(text) => Ok(PyString::new(py, text).into_any()),
+        Content::Bytes(bytes) => Ok(PyBytes::new(py, bytes).into_any()),
+        Content::Json(value) => to_python(py, value),
+    }
+}
+
 /// Converts a JSON value to Python.
 pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     pythonize::pythonize(py, value).map_err(PyErr::from)

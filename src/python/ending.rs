@@ -28,7 +28,8 @@ pub fn of_raised(exception: &Bound<'_, PyAny>, meaning: Meaning) -> PyResult<Opt
         // Treated as a lost claim: pending again at once, until the retry limit is reached.
         Meaning::Exited => Some(Ending::Failed { error: describe(exception), retry_in: Some(0), give_up: false }),
         Meaning::Released => Some(Ending::released_now()),
-        Meaning::Crashed => None,
+        // How it ends is known to the claim.
+        Meaning::Suspended | Meaning::Crashed => None,
     })
 }
 
@@ -100,6 +101,8 @@ fn by_type(exception: &Bound<'_, PyAny>) -> PyResult<Raised> {
         Raised::Crash
     } else if is_a(exception, &exception_class(py, "STOPS")?)? {
         Raised::Stop
+    } else if is_a(exception, &exception_class(py, "Suspended")?)? {
+        Raised::Suspended
     } else if exception.is_instance_of::<PySystemExit>() {
         Raised::SystemExit
     } else if exception.is_instance_of::<PyGeneratorExit>() {
@@ -127,7 +130,7 @@ fn later(exception: &Bound<'_, PyAny>) -> PyResult<(i64, bool)> {
 }
 
 /// Returns the failure text for `mark_failed`: a string as it is, or the description of an exception.
-fn failure_text(error: &Bound<'_, PyAny>) -> PyResult<String> {
+pub fn failure_text(error: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = error.cast::<PyString>() {
         return utf8_or_escaped(text);
     }

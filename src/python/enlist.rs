@@ -1,7 +1,11 @@
 //! `Enlistment`: a verb whose statements the caller's library runs in the caller's transaction.
 
+use std::path::PathBuf;
+
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use super::interpreter_exit::Native;
@@ -96,9 +100,28 @@ impl Enlistment {
             Step::Run(statement) => Ok(Bound::new(py, Statement(statement))?.into_any()),
             Step::Done(Outcome::Ids(ids)) => ids.into_bound_py_any(py),
             Step::Done(Outcome::Schedule(schedule)) => Schedule(*schedule).into_bound_py_any(py),
+            Step::Done(Outcome::Changed(changed)) => changed.into_bound_py_any(py),
             Step::Fail => Err(self.failure.take().unwrap_or_else(|| crate::Error::Closed.into())),
         }
     }
+}
+
+/// Runs the statements of a verb on the caller's connection. The Python package sets it as it is imported.
+static RUNNER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+pub fn set_runner(py: Python<'_>, runner: Py<PyAny>) {
+    let _ = RUNNER.set(py, runner);
+}
+
+/// Runs a verb on the caller's connection, for verbs of an item, which knows no Python queue.
+pub fn run<'py>(
+    connection: &Bound<'py, PyAny>,
+    path: Option<PathBuf>,
+    steps: Enlistment,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = connection.py();
+    let runner = RUNNER.get(py).ok_or_else(|| PyRuntimeError::new_err("membox_queue.queue is not imported"))?;
+    runner.bind(py).call1((connection, path, steps))
 }
 
 /// Converts a value to the form that Python's database modules accept.

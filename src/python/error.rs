@@ -15,6 +15,7 @@ impl From<Error> for PyErr {
             Error::Busy(_) => "QueueBusyError",
             Error::Closed | Error::Forked(..) => "QueueClosedError",
             Error::Duplicate { .. } => "DuplicateItemError",
+            Error::Needed { .. } => "NeededItemError",
             Error::Full { .. } | Error::NeverRoom { .. } => "QueueFullError",
             Error::SettingsConflict { .. } => "SettingsConflictError",
             Error::TooLarge { .. } => "PayloadTooLargeError",
@@ -40,6 +41,7 @@ fn raised<'py>(py: Python<'py>, class: &str, error: &Error) -> PyResult<Bound<'p
     let (class, text) = (exception_class(py, class)?, error.to_string());
     let exception = match error {
         Error::Duplicate { id, .. } => class.call1((text, id))?,
+        Error::Needed { id, needed_by } => class.call1((text, id, needed_by.clone()))?,
         _ => class.call1((text,))?,
     };
     match error {

@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyGenericAlias, PyString, PyType};
+use pyo3::types::{PyGenericAlias, PyString, PyType};
 
-use super::convert::{datetime, object_to_python, text, to_python, type_name};
+use super::convert::{content_to_python, datetime, object_to_python, text, to_python, type_name};
 use super::ending;
 use super::error::{exception_class, named};
 use super::interpreter_exit::Native;
 use super::warnings;
 use crate::error::Error;
 use crate::heartbeat::Heartbeat;
-use crate::model::{self, Content, Status, read_json};
+use crate::model::{self, Status, read_json};
 use crate::queue::{self, ClaimedItem};
+use crate::rules::ending::Meaning;
 use crate::rules::outcome::{Ending, Settled};
 use crate::sync::Mutex;
 
@@ -27,8 +28,13 @@ pub struct Item {
     content: PyOnceLock<Py<PyAny>>,
     headers: PyOnceLock<Py<PyAny>>,
     result: PyOnceLock<Py<PyAny>>,
+    /// The type of its queue, for what its handler enqueues. Most queues have none.
+    shape: PyOnceLock<Py<PyAny>>,
+    /// What a claimed item has waited for, once it was asked for.
+    after: PyOnceLock<Py<PyAny>>,
     /// Whether the loop that handles it has been asked to stop.
     stopping: Arc<AtomicBool>,
+    is_in_loop: bool,
 }
 
 enum Source {
@@ -37,15 +43,16 @@ enum Source {
         queue: Arc<queue::Queue>,
         beat: Mutex<Option<Heartbeat>>,
     },
-    Read(Box<model::Item>),
+    /// The queue it was read from.
+    Read(Box<model::Item>, Option<Arc<queue::Queue>>),
     /// Unpickled.
     Copied(Box<model::Item>),
 }
 
 impl Item {
     fn from_source(source: Source) -> Self {
-        let [content, headers, result] = [const { PyOnceLock::new() }; 3];
-        Self { source, content, headers, result, stopping: Arc::default() }
+        let [content, headers, result, shape, after] = [const { PyOnceLock::new() }; 5];
+        Self { source, content, headers, result, shape, after, stopping: Arc::default(), is_in_loop: false }
     }
 
     pub fn claimed(held: Arc<ClaimedItem>, queue: Arc<queue::Queue>) -> Self {
@@ -54,11 +61,11 @@ impl Item {
 
     /// Creates a claimed item whose handler can see that the loop was asked to stop.
     pub fn in_loop(held: Arc<ClaimedItem>, queue: Arc<queue::Queue>, stopping: Arc<AtomicBool>) -> Self {
-        Self { stopping, ..Self::claimed(held, queue) }
+        Self { stopping, is_in_loop: true, ..Self::claimed(held, queue) }
     }
 
-    pub fn read(item: model::Item) -> Self {
-        Self::from_source(Source::Read(Box::new(item)))
+    pub fn read(item: model::Item, queue: Option<Arc<queue::Queue>>) -> Self {
+        Self::from_source(Source::Read(Box::new(item), queue))
     }
 
     /// Creates a copy, with values that Python has already.
@@ -76,10 +83,19 @@ impl Item {
         copy
     }
 
+    /// The status, for other classes of this module.
+    pub fn status_text(&self) -> &str {
+        &self.item().status
+    }
+
+    pub fn number(&self) -> i64 {
+        self.item().id
+    }
+
     fn item(&self) -> &model::Item {
         match &self.source {
             Source::Claimed { held, .. } => &held.item,
-            Source::Read(item) | Source::Copied(item) => item,
+            Source::Read(item, _) | Source::Copied(item) => item,
         }
     }
 
@@ -89,25 +105,42 @@ impl Item {
         // If another thread read the content first, it stays as stored for all readers.
         let _ = self.content.set(py, made.unbind());
         self.item().content.store(None);
+        let _ = self.shape.set(py, shape.clone().unbind());
         Ok(())
+    }
+
+    pub fn shape<'py>(&self, py: Python<'py>) -> Option<&Bound<'py, PyAny>> {
+        self.shape.get(py).map(|shape| shape.bind(py))
     }
 
     /// Returns the content before conversion to the queue's type, or the Python object that replaced it.
     fn raw_content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self.item().content.load_full().as_deref() {
-            Some(Content::Text(text)) => Ok(PyString::new(py, text).into_any()),
-            Some(Content::Bytes(bytes)) => Ok(PyBytes::new(py, bytes).into_any()),
-            Some(Content::Json(value)) => to_python(py, value),
+            Some(content) => content_to_python(py, content),
             // The native content is dropped only after Python has its copy.
             None => Ok(self.content.get(py).map_or_else(|| py.None(), |made| made.clone_ref(py)).into_bound(py)),
         }
+    }
+
+    /// Returns the claim and its queue, for verbs that need them.
+    pub fn claim(&self) -> PyResult<(&Arc<ClaimedItem>, &Arc<queue::Queue>)> {
+        let held = self.held()?;
+        match &self.source {
+            Source::Claimed { queue, .. } => Ok((held, queue)),
+            Source::Read(..) | Source::Copied(_) => Err(PyValueError::new_err("the item was only read")),
+        }
+    }
+
+    /// Whether something ends the claim that is left by a suspension: a loop or a block.
+    pub fn can_be_suspended(&self) -> bool {
+        self.is_in_loop || matches!(&self.source, Source::Claimed { beat, .. } if beat.lock().is_some())
     }
 
     /// Returns the claim, for verbs that need one.
     pub fn held(&self) -> PyResult<&Arc<ClaimedItem>> {
         match &self.source {
             Source::Claimed { held, .. } => Ok(held),
-            Source::Read(item) => Err(PyValueError::new_err(format!(
+            Source::Read(item, _) => Err(PyValueError::new_err(format!(
                 "item {} was only read, not claimed; pass an item that claim() returned",
                 item.id
             ))),
@@ -154,6 +187,24 @@ impl Item {
     #[getter]
     fn queue(&self) -> &str {
         &self.item().queue
+    }
+
+    #[doc = words!(Item.home)]
+    #[getter]
+    fn home(&self) -> &str {
+        self.item().home()
+    }
+
+    #[doc = words!(Item.stage)]
+    #[getter]
+    fn stage(&self) -> i64 {
+        self.item().stage
+    }
+
+    #[doc = words!(Item.parent)]
+    #[getter]
+    fn parent(&self) -> Option<i64> {
+        self.item().parent
     }
 
     #[doc = words!(Item.content)]
@@ -296,6 +347,37 @@ impl Item {
         datetime(py, self.item().lease_until)
     }
 
+    #[doc = words!(Item.expires_at)]
+    #[getter]
+    fn expires_at<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        datetime(py, self.item().expires_at)
+    }
+
+    #[doc = words!(Item.after)]
+    #[getter]
+    fn after<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let queue = match &self.source {
+            Source::Claimed { queue, .. } | Source::Read(_, Some(queue)) => queue,
+            Source::Read(item, None) | Source::Copied(item) => {
+                return Err(PyValueError::new_err(format!(
+                    "item {} is a copy, which knows no file; ask the item that queue.get({}) returns",
+                    item.id, item.id
+                )));
+            }
+        };
+        let read = || -> PyResult<Py<PyAny>> {
+            let id = self.item().id;
+            let found = py.native(|| queue.after(id))?;
+            let shown = found.into_iter().map(|item| item.map(|item| Self::read(item, Some(queue.clone()))));
+            Ok(shown.collect::<Vec<_>>().into_pyobject(py)?.unbind())
+        };
+        match &self.source {
+            // What a claimed item has waited for has ended.
+            Source::Claimed { .. } => Ok(self.after.get_or_try_init(py, read)?.bind(py).clone()),
+            _ => Ok(read()?.into_bound(py)),
+        }
+    }
+
     #[doc = words!(Item.lost)]
     #[getter]
     fn lost(&self, py: Python<'_>) -> PyResult<bool> {
@@ -310,7 +392,7 @@ impl Item {
     #[getter]
     fn cancelled(&self, py: Python<'_>) -> PyResult<bool> {
         match &self.source {
-            Source::Read(item) | Source::Copied(item) => Ok(item.status == Status::Cancelled.as_str()),
+            Source::Read(item, _) | Source::Copied(item) => Ok(item.status == Status::Cancelled.as_str()),
             Source::Claimed { queue, .. } if queue.is_closed() => Ok(false),
             Source::Claimed { held, queue, .. } => Ok(py.native(|| queue.is_cancelled(held))?),
         }
@@ -413,22 +495,32 @@ impl Item {
     /// Ends the claim when its block exits, with or without an exception.
     fn leave(&self, py: Python<'_>, exception: &Bound<'_, PyAny>, is_cancelled: Option<bool>) -> PyResult<bool> {
         let Source::Claimed { held, queue, beat } = &self.source else { return Ok(false) };
-        let ending = if exception.is_none() {
-            Some(Ending::Done { result: None })
-        } else {
-            ending::of_raised(exception, ending::in_block(exception, is_cancelled)?)?
+        let meaning = if exception.is_none() { None } else { Some(ending::in_block(exception, is_cancelled)?) };
+        let suspended = if meaning == Some(Meaning::Suspended) { held.suspended() } else { None };
+        let is_suspended = suspended.is_some();
+        let ending = match meaning {
+            None => Some(Ending::Done { result: None }),
+            Some(_) if is_suspended => suspended,
+            Some(meaning) => ending::of_raised(exception, meaning)?,
         };
         let settled = py.native(|| {
             *beat.lock() = None;
             let Some(ending) = ending else { return Ok(Settled::Released) };
             // The body may already have recorded the end, with its own result or reason.
-            held.settled().map_or_else(|| queue.finish(held, ending), Ok)
+            let settled = held.settled().map_or_else(|| queue.finish(held, ending), Ok);
+            // What the body made cannot be stored, or it went on after a suspension: then nothing of it is done.
+            if let Err(error @ (Error::Duplicate { .. } | Error::Invalid(_))) = &settled {
+                let failed = Ending::Failed { error: format!("{error}"), retry_in: None, give_up: false };
+                queue.finish(held, failed)?;
+            }
+            settled
         });
         match settled {
-            Ok(Settled::Lost) if exception.is_none() => Err(self.stale(py)),
-            Ok(Settled::Cancelled) if exception.is_none() => Err(self.called_off(py)),
-            Ok(_) => Ok(false),
-            Err(error) if exception.is_none() => Err(error.into()),
+            Ok(Settled::Lost) if exception.is_none() || is_suspended => Err(self.stale(py)),
+            Ok(Settled::Cancelled) if exception.is_none() || is_suspended => Err(self.called_off(py)),
+            // The block is over, and so is the suspension.
+            Ok(_) => Ok(is_suspended),
+            Err(error) if exception.is_none() || is_suspended => Err(error.into()),
             // The body's exception matters more than a failure to record the end.
             Err(error) => {
                 let text = format!("membox_queue could not record this: {error}");
@@ -443,18 +535,22 @@ impl Item {
     fn stale(&self, py: Python<'_>) -> PyErr {
         let error = match &self.source {
             Source::Claimed { held, queue, .. } => py.native(|| queue.why_stale(held)).unwrap_or_else(|error| error),
-            Source::Read(item) | Source::Copied(item) => Error::Stale { id: item.id, why: "it was only read".into() },
+            Source::Read(item, _) | Source::Copied(item) => {
+                Error::Stale { id: item.id, why: "it was only read".into() }
+            }
         };
         self.about_this(py, error.into())
     }
 
     fn called_off(&self, py: Python<'_>) -> PyErr {
-        let text = format!("item {} was cancelled while it was being worked on", self.item().id);
+        let has_expired = matches!(&self.source, Source::Claimed { held, queue, .. } if queue.has_expired(held));
+        let what = if has_expired { "expired" } else { "was cancelled" };
+        let text = format!("item {} {what} while it was being worked on", self.item().id);
         self.about_this(py, named(py, "StaleClaimError", text))
     }
 
     /// Adds to an error about the claim which item it is about.
-    fn about_this(&self, py: Python<'_>, error: PyErr) -> PyErr {
+    pub fn about_this(&self, py: Python<'_>, error: PyErr) -> PyErr {
         let is_stale = exception_class(py, "StaleClaimError").is_ok_and(|class| error.is_instance(py, &class));
         let item = self.item();
         let value = error.value(py);

@@ -10,9 +10,12 @@ use super::item::Item;
 use crate::model::{self, Now};
 
 /// What an item says about itself; the other attributes ask the file.
-const FIELDS: [&str; 24] = [
+const FIELDS: [&str; 28] = [
     "id",
     "queue",
+    "home",
+    "stage",
+    "parent",
     "content",
     "project",
     "source_path",
@@ -33,6 +36,7 @@ const FIELDS: [&str; 24] = [
     "finished_at",
     "run_at",
     "lease_until",
+    "expires_at",
     "progress",
     "progress_note",
 ];
@@ -67,6 +71,10 @@ pub fn copied(fields: &Bound<'_, PyDict>) -> PyResult<Item> {
     let item = model::Item {
         id: optional(fields, "id")?.unwrap_or_default(),
         queue: text("queue")?.unwrap_or_default(),
+        home: text("home")?,
+        stage: optional(fields, "stage")?.unwrap_or_default(),
+        parent: optional(fields, "parent")?,
+        expires_at: time("expires_at")?,
         content: ArcSwapOption::empty(),
         damage: None,
         project: text("project")?,

@@ -8,11 +8,14 @@ include!(concat!(env!("OUT_DIR"), "/words.rs"));
 mod options;
 #[macro_use]
 mod new_item;
+mod node;
 #[macro_use]
 mod settings;
 
 mod attempt;
+mod child;
 mod convert;
+mod destination;
 mod ending;
 mod enlist;
 mod error;
@@ -20,11 +23,13 @@ mod interpreter_exit;
 mod item;
 mod item_copy;
 mod lock;
+mod next_stage;
 mod queue;
 mod rate;
 mod retry;
 mod schedule;
 mod signals;
+mod step;
 mod waits;
 mod warnings;
 mod watcher;
@@ -51,6 +56,10 @@ mod _native {
     use super::lock::Lock;
     #[pymodule_export]
     use super::new_item::{ByContent, NewItem};
+    #[pymodule_export]
+    use super::next_stage::Next;
+    #[pymodule_export]
+    use super::node::Node;
     #[pymodule_export]
     use super::queue::AwaitedEnd;
     #[pymodule_export]
@@ -121,6 +130,13 @@ mod _native {
     #[pyo3(signature = (fields, /))]
     fn copied_item(fields: &Bound<'_, pyo3::types::PyDict>) -> PyResult<super::item::Item> {
         super::item_copy::copied(fields)
+    }
+
+    #[doc = words!(set_runner)]
+    #[pyfunction]
+    #[pyo3(signature = (runner, /))]
+    fn set_runner(py: Python<'_>, runner: Py<PyAny>) {
+        super::enlist::set_runner(py, runner);
     }
 
     #[doc = words!(end_waits)]

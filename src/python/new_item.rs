@@ -1,12 +1,17 @@
 //! `NewItem`, and the one table of an item's options.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyGenericAlias, PyString, PyType};
 
-use super::convert::{content, count, date_text, duration_ms, headers, instant_ms, integer, path_text, text};
+use super::convert::{
+    content, count, date_text, duration_ms, headers, instant_ms, integer, path_text, text, type_name,
+};
+use super::destination::Destination;
+use super::item::Item;
 use super::options::given;
-use crate::model::{self, Key, KeyName, LATEST_MS, OnDuplicate, Stored, When};
+use crate::model::{self, Deadline, IfFailed, Key, KeyName, LATEST_MS, OnDuplicate, Stored, When};
+use crate::rules::flow;
 use crate::rules::settings::MOST_BYTES;
 
 /// How many characters of a content or an option `repr` shows.
@@ -34,6 +39,9 @@ options! {
         once {
             key_ttl = "None",
             on_duplicate = "'return'",
+            after = "()",
+            if_failed = "'cancel'",
+            expires = "None",
         }
     }
 }
@@ -43,16 +51,21 @@ impl ItemOptions<'_> {
     pub fn item(&self, content: Stored, limit: usize) -> PyResult<model::NewItem> {
         let when = when(given(&self.delay), given(&self.run_at))?;
         Ok(model::NewItem {
+            queue: None,
             content,
             project: text("project", given(&self.project))?,
             source_path: path_text("source_path", given(&self.source_path))?,
             doc_date: date_text("doc_date", given(&self.doc_date))?,
             priority: given(&self.priority).map_or(Ok(0), |priority| integer("priority", priority))?,
+            has_priority: given(&self.priority).is_some(),
             when,
             max_retries: given(&self.max_retries).map(|max| count("max_retries", max)).transpose()?,
             headers: headers(given(&self.headers), limit)?,
             group: group(given(&self.group))?,
             key: self.key()?,
+            after: Vec::new(),
+            if_failed: if_failed(given(&self.if_failed))?,
+            expires: given(&self.expires).map(expires_after).transpose()?,
         })
     }
 
@@ -87,30 +100,65 @@ impl ItemOptions<'_> {
     }
 }
 
-#[doc = concat!("NewItem(content, *", item_options!(), ")\n--\n\n", words!(NewItem))]
+#[doc = concat!("NewItem(content, *, queue=None", item_options!(), ")\n--\n\n", words!(NewItem))]
 #[pyclass(frozen, module = "membox_queue")]
 pub struct NewItem {
     #[doc = words!(NewItem.content)]
     #[pyo3(get)]
     content: Py<PyAny>,
     item: model::NewItem,
+    /// The queue it goes into, if it says one.
+    destination: Option<Destination>,
     /// Whether the content needs a queue's type to be stored.
     is_foreign: bool,
     /// The options as they were given.
-    options: Option<Py<PyDict>>,
+    options: Py<PyDict>,
+    after: Vec<Need>,
+    /// How deep the items are nested that it waits for.
+    depth: usize,
+}
+
+/// One of the items that an item waits for, as it was given.
+pub enum Need {
+    Id(i64),
+    New(Py<NewItem>),
 }
 
 #[pymethods]
 impl NewItem {
     #[new]
-    #[pyo3(signature = (content, **options), text_signature = None)]
-    fn new(content: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let given = options.map(|options| options.copy().map(Bound::unbind)).transpose()?;
+    #[pyo3(signature = (content, *, queue = None, **options), text_signature = None)]
+    fn new(
+        content: &Bound<'_, PyAny>,
+        queue: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let shown = PyDict::new(content.py());
+        queue.map(|queue| shown.set_item("queue", queue)).transpose()?;
+        options.map(|options| shown.update(options.as_mapping())).transpose()?;
         let options = ItemOptions::read("NewItem.__new__", options)?;
         let stored = self::content(content, MOST_BYTES).ok();
         let is_foreign = stored.is_none();
-        let item = options.item(stored.unwrap_or_else(|| Stored::text(String::new())), MOST_BYTES)?;
-        Ok(Self { content: content.clone().unbind(), item, is_foreign, options: given })
+        let mut item = options.item(stored.unwrap_or_else(|| Stored::text(String::new())), MOST_BYTES)?;
+        let destination = queue.map(Destination::read).transpose()?;
+        item.queue = destination.as_ref().map(|destination| destination.name.clone());
+        let after = needs(given(&options.after))?;
+        let depth = after.iter().map(|need| if let Need::New(new) = need { new.get().depth + 1 } else { 0 }).max();
+        let depth = depth.unwrap_or(0);
+        if depth > flow::DEEPEST {
+            let text =
+                format!("items in `after` are nested deeper than {}; enqueue the inner ones first", flow::DEEPEST);
+            return Err(PyValueError::new_err(text));
+        }
+        Ok(Self {
+            content: content.clone().unbind(),
+            item,
+            destination,
+            is_foreign,
+            options: shown.unbind(),
+            after,
+            depth,
+        })
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -125,7 +173,7 @@ impl NewItem {
         } else {
             shortened(&self.item.content.text, |text| Ok(text.into()))?
         }];
-        for (name, value) in self.options.iter().flat_map(|options| options.bind(py).iter()) {
+        for (name, value) in self.options.bind(py).iter() {
             let value = value.repr()?.to_string();
             parts.push(format!("{name}={}", shortened(&value, |text| Ok(text.into()))?));
         }
@@ -138,8 +186,14 @@ impl NewItem {
     }
 }
 
+impl NewItem {
+    pub fn destination(&self) -> Option<&Destination> {
+        self.destination.as_ref()
+    }
+}
+
 /// Shows the beginning of a text.
-fn shortened(text: &str, show: impl Fn(&str) -> PyResult<String>) -> PyResult<String> {
+pub fn shortened(text: &str, show: impl Fn(&str) -> PyResult<String>) -> PyResult<String> {
     match text.char_indices().nth(PREVIEW) {
         Some((end, _)) => Ok(format!("{}…", show(&text[..end])?)),
         None => show(text),
@@ -147,7 +201,7 @@ fn shortened(text: &str, show: impl Fn(&str) -> PyResult<String>) -> PyResult<St
 }
 
 /// Reads how long a key stays reserved; `inf` means without limit.
-fn reserved_ms(ttl: &Bound<'_, PyAny>) -> PyResult<i64> {
+pub fn reserved_ms(ttl: &Bound<'_, PyAny>) -> PyResult<i64> {
     if ttl.extract::<f64>().is_ok_and(|seconds| seconds == f64::INFINITY) {
         return Ok(LATEST_MS);
     }
@@ -169,6 +223,13 @@ impl ByContent {
     }
 }
 
+/// Reads what a failure of the items means that an item waits for.
+pub fn if_failed(choice: Option<&Bound<'_, PyAny>>) -> PyResult<IfFailed> {
+    let Some(choice) = text("if_failed", choice)? else { return Ok(IfFailed::default()) };
+    IfFailed::parse(&choice)
+        .ok_or_else(|| PyValueError::new_err(format!("if_failed must be 'cancel' or 'run', not {choice:?}")))
+}
+
 /// Reads when an item is due.
 pub fn when(delay: Option<&Bound<'_, PyAny>>, run_at: Option<&Bound<'_, PyAny>>) -> PyResult<When> {
     match (delay, run_at) {
@@ -187,22 +248,67 @@ pub fn group(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     }
 }
 
-/// Reads an element of `enqueue_many`: a `NewItem` or plain content, converted by the queue's type if it has one.
-pub fn new_item(
-    element: &Bound<'_, PyAny>,
-    limit: usize,
-    plain: impl Fn(&Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>>,
-) -> PyResult<model::NewItem> {
+/// Converts content by the type of the queue it goes into, if that has one.
+pub type Plain<'a> = &'a dyn Fn(&Bound<'_, PyAny>, Option<&NewItem>) -> PyResult<Option<Py<PyAny>>>;
+
+/// Reads an element of `enqueue_many`: a `NewItem` or plain content, converted by the type of the queue it goes into.
+pub fn new_item(element: &Bound<'_, PyAny>, limit: usize, plain: Plain<'_>) -> PyResult<model::NewItem> {
     let py = element.py();
-    let new = element.cast::<NewItem>().ok();
-    let given = new.map_or_else(|| element.clone(), |new| new.get().content.bind(py).clone());
-    let shaped = plain(&given)?;
+    let new = element.cast::<NewItem>().ok().map(Bound::get);
+    let given = new.map_or_else(|| element.clone(), |new| new.content.bind(py).clone());
+    let shaped = plain(&given, new)?;
     match new {
-        Some(new) if shaped.is_none() && !new.get().is_foreign => Ok(new.get().item.clone()),
         Some(new) => {
+            let after = new_needs(py, &new.after, limit, plain)?;
+            let item = new.item.clone();
+            if shaped.is_none() && !new.is_foreign {
+                return Ok(model::NewItem { after, ..item });
+            }
+            // The limit of another queue is checked when that is looked up.
+            let limit = if new.item.queue.is_some() { MOST_BYTES } else { limit };
             let content = content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?;
-            Ok(model::NewItem { content, ..new.get().item.clone() })
+            Ok(model::NewItem { content, after, ..item })
         }
         None => Ok(model::NewItem::new(content(shaped.as_ref().map_or(&given, |shaped| shaped.bind(py)), limit)?)),
+    }
+}
+
+/// Converts the items that an item waits for.
+pub fn new_needs(py: Python<'_>, after: &[Need], limit: usize, plain: Plain<'_>) -> PyResult<Vec<model::Need>> {
+    let needs = after.iter().map(|need| match need {
+        Need::Id(id) => Ok(model::Need::Id(*id)),
+        Need::New(new) => Ok(model::Need::New(Box::new(new_item(new.bind(py).as_any(), limit, plain)?))),
+    });
+    needs.collect()
+}
+
+/// Reads `after`: ids, items and new items.
+pub fn needs(after: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Need>> {
+    let Some(after) = after else { return Ok(Vec::new()) };
+    let is_one = after.is_instance_of::<PyString>() || after.is_instance_of::<NewItem>() || after.hasattr("items")?;
+    let several = if is_one { None } else { after.try_iter().ok() };
+    let Some(several) = several else {
+        let kind = type_name(after);
+        return Err(PyTypeError::new_err(format!("after takes a list of ids, items and NewItems, not {kind}")));
+    };
+    let one = |need: Bound<'_, PyAny>| {
+        if let Ok(new) = need.cast::<NewItem>() {
+            return Ok(Need::New(new.clone().unbind()));
+        }
+        // An AsyncItem has the item.
+        let item = need.getattr_opt("_item")?;
+        if let Ok(item) = item.as_ref().unwrap_or(&need).cast::<Item>() {
+            return Ok(Need::Id(item.get().number()));
+        }
+        integer("after", &need).map(Need::Id)
+    };
+    several.map(|need| one(need?)).collect()
+}
+
+/// Reads when an item expires.
+fn expires_after(time: &Bound<'_, PyAny>) -> PyResult<Deadline> {
+    match duration_ms("expires", time)? {
+        0 => Err(PyValueError::new_err("expires must be longer than a millisecond; such an item would never run")),
+        ms => Ok(Deadline::After(ms)),
     }
 }

@@ -75,7 +75,8 @@ impl Watcher {
             }
             self.0.turns()
         })?;
-        Some(turns.into_iter().map(|turn| (turn.tickets, turn.item.map(Item::read))).collect())
+        let shown = |turn: crate::queue::Turn| (turn.tickets, turn.item.map(|item| Item::read(item, turn.queue)));
+        Some(turns.into_iter().map(shown).collect())
     }
 
     #[doc = words!(Watcher.close_if_idle)]

@@ -10,8 +10,10 @@ use super::convert::json;
 use super::ending;
 use super::interpreter_exit::{self, Native};
 use super::item::Item;
+use super::next_stage::Next as Stage;
 use super::queue::{log_kept, within_limit};
 use crate::queue::{self, Next, Plan};
+use crate::rules::ending::Meaning;
 use crate::rules::outcome::{Ending, Settled};
 
 #[doc = words!(WorkerLoop)]
@@ -77,12 +79,17 @@ impl WorkerLoop {
 }
 
 impl WorkerLoop {
-    fn read_result(&self, result: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    /// Reads what a handler returned.
+    fn read_ending(&self, result: &Bound<'_, PyAny>) -> PyResult<Ending> {
         if result.is_none() {
-            return Ok(None);
+            return Ok(Ending::Done { result: None });
+        }
+        if let Ok(next) = result.cast::<Stage>() {
+            return Ok(Ending::Next { next: Box::new(next.get().encoded_stage()?) });
         }
         let queues: Vec<_> = self.core.queues().iter().collect();
-        within_limit(result.py(), &queues, |limit| json("the result", result, limit)).map(Some)
+        within_limit(result.py(), &queues, |limit| json("the result", result, limit))
+            .map(|result| Ending::Done { result: Some(result) })
     }
 }
 
@@ -91,7 +98,7 @@ impl WorkerLoop {
     #[doc = words!(WorkerLoop.check_result)]
     #[pyo3(signature = (slot, result, /))]
     fn check_result(&self, slot: usize, result: &Bound<'_, PyAny>) -> PyResult<()> {
-        let ending = Ending::Done { result: self.read_result(result)? };
+        let ending = self.read_ending(result)?;
         Ok(result.py().native(|| self.core.check_ending(slot, &ending))?)
     }
 
@@ -106,7 +113,7 @@ impl WorkerLoop {
     fn done(&self, py: Python<'_>, slot: usize, results: Vec<Bound<'_, PyAny>>) -> PyResult<LoopStep> {
         // The GIL is released once per step, because each release may let every other thread run first. The core checks
         // the result against the limit of the item's own queue.
-        let endings = results.iter().map(|result| Ok(Ending::Done { result: self.read_result(result)? }));
+        let endings = results.iter().map(|result| self.read_ending(result));
         let endings = endings.collect::<PyResult<Vec<_>>>()?;
         self.step(py, slot, endings)
     }
@@ -120,11 +127,19 @@ impl WorkerLoop {
         items: Vec<Bound<'_, Item>>,
         exception: &Bound<'_, PyAny>,
     ) -> PyResult<LoopStep> {
-        let ending = ending::of_raised(exception, ending::in_handler(exception, false)?)?;
+        let meaning = ending::in_handler(exception, false)?;
         let held = items.iter().map(|item| item.get().held()).collect::<PyResult<Vec<_>>>()?;
+        // One of a batch may have been suspended.
+        let suspended = held.iter().enumerate().filter(|_| meaning == Meaning::Suspended);
+        let suspended = suspended.filter(|(_, held)| !held.is_settled());
+        let suspended = suspended.filter_map(|(index, held)| Some((index, held.suspended()?))).next();
         // The handler may have recorded the ends of the first items itself.
         let failed = held.iter().position(|held| !held.is_settled()).unwrap_or_default();
-        self.step(py, slot, ending.unwrap_or(Ending::released_now()).of_batch(failed, items.len()))
+        let (index, ending) = match suspended {
+            Some((index, ending)) => (index, Some(ending)),
+            None => (failed, ending::of_raised(exception, meaning)?),
+        };
+        self.step(py, slot, ending.unwrap_or(Ending::released_now()).of_batch(index, items.len()))
     }
 
     #[doc = words!(WorkerLoop.wait)]

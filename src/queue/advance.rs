@@ -16,7 +16,8 @@ use crate::random;
 use crate::rules::outcome::{Ending, Settled, conclude};
 use crate::rules::settings::Settings;
 use crate::store::{
-    Advance, Claimed, Closing, End, LeaseRef, Liveness, LockWait, Moved, Served, StoredSettings, Want, WhenDone,
+    Advance, Claimed, Closing, Consequences, End, LeaseRef, Liveness, LockWait, Moved, Served, StoredSettings, Want,
+    WhenDone,
 };
 
 /// How a claim of this process ended.
@@ -74,6 +75,8 @@ pub(super) struct Outcome {
     pub damaged: usize,
     /// Lost claims were ended.
     pub has_reclaimed: bool,
+    /// Dependents were updated or items have expired, in any queue.
+    pub has_flowed: bool,
     pub is_lease_lost: bool,
     pub is_over: bool,
 }
@@ -146,6 +149,7 @@ pub(super) fn advance(
     let mut outcome = Outcome {
         settled: settled(reports, &moved).collect(),
         has_reclaimed: has_reclaimed(reports, &moved),
+        has_flowed: moved.has_flowed,
         queue: moved.queue,
         findings: Findings { lost: moved.lost, ticking: moved.ticking },
         is_more,
@@ -248,15 +252,23 @@ impl Claiming<'_> {
 fn ends(parts: &[Part], reports: &[Report], lost: &[(usize, Claimed)]) -> Result<Vec<End>> {
     let own = reports.iter().filter(|report| !report.held.is_inherited()).map(|report| {
         let progress = report.held.unsaved_progress.latest();
-        (report.queue, report.held.claimed(), report.ending.clone(), progress)
+        // A handler that caught its suspension and went on has not done its work.
+        let ending = match report.held.went_on().filter(|_| report.ending.is_completed()) {
+            Some(error) => Ending::Failed { error, retry_in: None, give_up: false },
+            None => report.ending.clone(),
+        };
+        let consequences = parts[report.queue].queue.consequences(report.held, &ending)?;
+        Ok((report.queue, report.held.claimed(), ending, consequences, progress))
     });
-    let lost = lost
-        .iter()
-        .map(|(number, claim)| (*number, claim.clone(), Ending::Lost { worker: claim.worker.clone() }, None));
+    let lost = lost.iter().map(|(number, claim)| {
+        let ending = Ending::Lost { worker: claim.worker.clone() };
+        Ok((*number, claim.clone(), ending, Consequences::default(), None))
+    });
     own.chain(lost)
-        .map(|(queue, claim, ending, progress)| {
+        .map(|ended: Result<_>| {
+            let (queue, claim, ending, consequences, progress) = ended?;
             let settings = &parts[queue].current.settings;
-            decided(queue, claim, ending, settings).map(|end| End { progress, ..end })
+            decided(queue, claim, ending, settings).map(|end| End { consequences, progress, ..end })
         })
         .collect()
 }
@@ -265,14 +277,14 @@ fn ends(parts: &[Part], reports: &[Report], lost: &[(usize, Claimed)]) -> Result
 pub(super) fn decided(queue: usize, claim: Claimed, ending: Ending, settings: &Settings) -> Result<End> {
     let fraction = if matches!(ending, Ending::Failed { .. }) { random::fraction()? } else { 0.0 };
     let decision = conclude(ending, &settings.retry_state(claim.retries, claim.max_retries), fraction);
-    let when_done = if settings.removes_done() {
-        WhenDone::Remove
-    } else if settings.keeps_content() {
-        WhenDone::Keep
-    } else {
-        WhenDone::DropContent
-    };
-    Ok(End { queue, claim, decision, when_done, progress: None })
+    Ok(End {
+        queue,
+        claim,
+        decision,
+        when_done: WhenDone::by(settings),
+        consequences: Consequences::default(),
+        progress: None,
+    })
 }
 
 /// What became of each report; the store was not asked about those of the parent process.
@@ -293,15 +305,20 @@ fn events(reports: &[Report], moved: &Moved) -> Vec<Event> {
     let mut events = Vec::new();
     for (report, settled) in reports.iter().zip(settled(reports, moved)) {
         match settled {
-            Settled::Released | Settled::Postponed => events.push(Event::Returned),
+            Settled::Released | Settled::Postponed | Settled::Moved => events.push(Event::Returned),
+            // Its group is free meanwhile, and there may be new items.
+            Settled::Blocked => events.push(Event::Enqueued),
             Settled::Done | Settled::Failed | Settled::Cancelled => {
                 let Receipt { id, .. } = report.held.receipt();
                 events.push(Event::Ended { id, frees_group: report.held.item.group.is_some() });
             }
             Settled::Lost => {}
         }
+        if settled.is_completed() && report.held.has_children() {
+            events.push(Event::Enqueued);
+        }
     }
-    if has_reclaimed(reports, moved) {
+    if has_reclaimed(reports, moved) || moved.has_flowed {
         events.push(Event::Changed);
     }
     if !moved.items.is_empty() {

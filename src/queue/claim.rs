@@ -1,5 +1,6 @@
 //! Claiming items, and what this process knows about its claims.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -9,12 +10,13 @@ use super::advance::{Claiming, Findings, Outcome, Report, advance};
 use super::progress::UnsavedProgress;
 use super::reclaim::RENEWAL_PAUSE;
 use super::run::Verb;
+use super::step::Suspension;
 use crate::error::{Error, Result};
 use crate::heartbeat::{GRACE, Heartbeat};
 use crate::model::{Item, Pick, Receipt, Status};
 use crate::process;
 use crate::rules::outcome::{Ending, Settled};
-use crate::store::{Address, Claimed, Granted, Liveness, LockWait, Renewal, Renews};
+use crate::store::{Address, Child, Claimed, Granted, Liveness, LockWait, Renewal, Renews};
 use crate::sync::Mutex;
 
 #[derive(Clone, Debug)]
@@ -48,6 +50,11 @@ pub struct ClaimedItem {
     is_withdrawn: AtomicBool,
     /// Shows other processes that this process can still end the claim.
     liveness: Mutex<Option<Arc<dyn Liveness>>>,
+    /// What the handler enqueued, to be written with the end of its stage.
+    children: Mutex<Vec<Child>>,
+    /// The names of steps that this attempt has used.
+    pub(super) names: Mutex<HashSet<String>>,
+    pub(super) suspension: Mutex<Option<Suspension>>,
     pub(super) unsaved_progress: Arc<UnsavedProgress>,
     generation: u64,
     since: Instant,
@@ -105,6 +112,18 @@ impl ClaimedItem {
             lease_ms: None,
             awaits_renewal: false,
         }
+    }
+
+    pub(super) fn add_child(&self, child: Child) {
+        self.children.lock().push(child);
+    }
+
+    pub(super) fn children(&self) -> Vec<Child> {
+        self.children.lock().clone()
+    }
+
+    pub(super) fn has_children(&self) -> bool {
+        !self.children.lock().is_empty()
     }
 
     /// Ending a claim a second time is refused, but that does not make the claim lost.
@@ -218,6 +237,9 @@ impl Queue {
             settled: OnceLock::new(),
             is_withdrawn: AtomicBool::new(false),
             liveness: Mutex::new(liveness.clone()),
+            children: Mutex::default(),
+            names: Mutex::default(),
+            suspension: Mutex::default(),
             unsaved_progress: Arc::default(),
             generation: process::generation(),
             since: Instant::now(),
@@ -302,6 +324,11 @@ impl Queue {
         Ok(row.is_some_and(|item| item.known_status() == Some(Status::Cancelled) && item.attempt == held.item.attempt))
     }
 
+    /// Whether the deadline of a claimed item has passed.
+    pub fn has_expired(&self, held: &ClaimedItem) -> bool {
+        held.item.expires_at.is_some_and(|at| at <= self.options.clock.now().ms())
+    }
+
     /// Returns the error that explains why a claim is over, as far as its item still shows.
     pub fn why_stale(&self, held: &ClaimedItem) -> Result<Error> {
         let id = held.item.id;
@@ -337,6 +364,10 @@ fn why_lost(claimed: &Item, now: Option<&Item>) -> String {
             format!("{reclaimed}; {worker} has the item now (attempt {})", now.attempt)
         }
         (false, Some(Status::Cancelled)) => "the item was cancelled".into(),
+        // An end by a worker names it.
+        (false, Some(Status::Done | Status::Failed)) if now.worker.is_none() => {
+            "the item was answered without it".into()
+        }
         (false, Some(Status::Done)) => "the item was marked done without it".into(),
         _ => format!("{reclaimed}; the item is {} now", now.status),
     }

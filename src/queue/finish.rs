@@ -4,7 +4,7 @@ use super::Queue;
 use super::advance::{Report, advance};
 use super::claim::ClaimedItem;
 use super::run::Verb;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::rules::outcome::{Ending, Settled};
 use crate::store::LockWait;
 
@@ -62,6 +62,9 @@ impl Queue {
     pub fn finish(&self, held: &ClaimedItem, ending: Ending) -> Result<Settled> {
         self.check_is_ours(held)?;
         self.check_ending(&ending)?;
+        if let Some(text) = held.went_on().filter(|_| ending.is_completed()) {
+            return Err(Error::Invalid(text));
+        }
         let settled = self.record(Verb::Finish, self.wait(), &[Report { queue: 0, held, ending }])?;
         self.tend_if_due();
         Ok(settled[0])
@@ -80,6 +83,7 @@ impl Queue {
     pub(super) fn check_ending(&self, ending: &Ending) -> Result<()> {
         match ending {
             Ending::Done { result: Some(result) } => self.check_size(result.len()),
+            Ending::Next { next } => self.check_next(next),
             _ => Ok(()),
         }
     }

@@ -1,6 +1,8 @@
 //! The queue's verbs: the only place where the rules and the store meet.
 
 mod advance;
+mod answer;
+mod child;
 mod claim;
 mod enlist;
 mod enqueue;
@@ -8,6 +10,8 @@ mod finish;
 mod lease;
 mod lock;
 mod membox;
+mod next_stage;
+mod portions;
 mod progress;
 mod rate;
 mod read;
@@ -17,8 +21,9 @@ mod retention;
 mod run;
 mod schedule;
 mod settings;
-mod steps;
+mod step;
 mod target;
+mod tree;
 mod wait;
 mod watcher;
 mod worker_loop;
@@ -29,7 +34,9 @@ pub use enlist::{Enlistment, Outcome as EnlistmentOutcome, Step as EnlistmentSte
 pub use lock::Lock;
 pub use read::{Filter, Stats};
 pub use settings::Current;
+pub use step::Durable;
 pub use target::{Target, Targets};
+pub use tree::Node;
 pub use wait::{Awaited, AwaitedEnd, Waiting};
 pub use watcher::{Turn, WaitGoal, Watcher};
 pub use worker_loop::{Next, Plan, Step, WorkerLoop};
@@ -192,6 +199,11 @@ impl Queue {
     /// Returns the file's path, or `None` in memory.
     pub fn path(&self) -> Option<PathBuf> {
         self.address.path()
+    }
+
+    /// Returns whether both queues are in one database.
+    pub fn is_beside(&self, other: &Queue) -> bool {
+        self.address == other.address
     }
 
     /// Ends this object's use of the file, and releases its worker lease and locks. Closing twice is harmless.

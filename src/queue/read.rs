@@ -19,6 +19,8 @@ pub struct Filter {
     pub after: Option<i64>,
     pub limit: usize,
     pub newest_first: bool,
+    /// What was enqueued here, wherever it is now.
+    pub home: bool,
 }
 
 /// A summary of a queue.
@@ -112,6 +114,7 @@ impl Queue {
             after: filter.after,
             limit: i64::try_from(filter.limit).unwrap_or(i64::MAX),
             newest_first: filter.newest_first,
+            home: filter.home,
         };
         self.view(|view| view.items(self.name(), &page))
     }
@@ -133,6 +136,19 @@ impl Queue {
     /// The number of items that are pending or in progress.
     pub fn pending(&self) -> Result<i64> {
         Ok(self.counts()?.unfinished())
+    }
+
+    /// The number of items that have not ended and are here, or were enqueued here.
+    pub fn uncovered(&self) -> Result<i64> {
+        self.view(|view| {
+            let counts = view.counts(self.name())?;
+            Ok(counts.unfinished() + counts.blocked + view.away(self.name())?)
+        })
+    }
+
+    /// The items that an item waits for or waited for, in their order; `None` for those that are gone.
+    pub fn after(&self, id: i64) -> Result<Vec<Option<Item>>> {
+        self.view(|view| view.after(id, i64::MAX)?.into_iter().map(|needed| view.item(needed)).collect())
     }
 
     /// How an item's attempts ended, oldest first.

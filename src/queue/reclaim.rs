@@ -46,7 +46,7 @@ impl RenewalWait {
 pub(super) const RENEWAL_PAUSE: Duration = Duration::from_millis(5);
 
 impl Queue {
-    /// Reclaims stuck claims, as a claim would. Callers that wait for an item must learn of its end even if no worker
+    /// Reclaims stuck claims and updates dependents, as a claim would. Callers that wait for an item must learn of its end even if no worker
     /// claims any more. Waits at most `limit` for another writer. Returns whether anything was reclaimed.
     pub(super) fn reclaim_stuck(&self, limit: Duration) -> Result<bool> {
         let session = self.session()?;
@@ -70,16 +70,18 @@ impl Queue {
     fn reclaim_some(&self, wait: LockWait) -> Result<bool> {
         let how = &Claim { limit: 0, ..Claim::default() };
         let mut findings = Findings::default();
+        let mut has_flowed = false;
         for _ in 0..2 {
             let (liveness, unless) = (&None, &AtomicBool::new(false));
             let claiming = Claiming { how, liveness, unless, lease: None, closing: None, findings };
             let outcome = advance(&[self], Verb::Reclaim, wait, &[], Some(claiming))?;
             if !outcome.findings.has_lost() {
-                return Ok(outcome.has_reclaimed);
+                return Ok(outcome.has_reclaimed || outcome.has_flowed || has_flowed);
             }
+            has_flowed |= outcome.has_flowed;
             findings = outcome.findings;
         }
-        Ok(false)
+        Ok(has_flowed)
     }
 
     /// Limits the checks, because many callers may be waiting.
@@ -95,8 +97,10 @@ impl Queue {
     fn is_anything_stuck(&self, session: &Session) -> Result<bool> {
         let now = self.options.clock.now();
         let lease_ms = self.settings().settings.lease_ms();
-        let is_stuck = self
-            .view(|view| Ok(view.scout(self.name(), lease_ms, true)?.expired || view.has_anyone_died(self.name())?))?;
+        let is_stuck = self.view(|view| {
+            let scout = view.scout(self.name(), lease_ms, true)?;
+            Ok(scout.expired || scout.flow || view.has_anyone_died(self.name())?)
+        })?;
         Ok(is_stuck || self.seems_ahead(session, now)?)
     }
 

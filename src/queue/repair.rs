@@ -3,12 +3,15 @@
 use std::path::Path;
 
 use super::Queue;
+use super::portions::AT_A_TIME;
 use super::run::{Change, Verb};
-use super::steps::AT_A_TIME;
 use super::target::{Target, Targets};
 use crate::error::{Error, Result};
 use crate::model::{Event, Status, When};
 use crate::store::ReferencedItem;
+
+/// How many of the items that need another an error names.
+pub(super) const NAMED_AT_MOST: i64 = 100;
 
 impl Queue {
     /// Returns failed items below their retry limit to pending, in batches; returns how many. An item that fails again
@@ -56,19 +59,19 @@ impl Queue {
         if ids.is_empty() {
             return Ok(0);
         }
-        let mut steps = ids.chunks(AT_A_TIME as usize);
-        self.in_steps(Verb::Repair, |tx| {
+        let mut portions = ids.chunks(AT_A_TIME as usize);
+        self.in_portions(Verb::Repair, |tx| {
             let run_at = due(tx, delay);
             let mut count = 0;
-            for id in steps.next().unwrap_or_default() {
+            for id in portions.next().unwrap_or_default() {
                 count += usize::from(bring_back(tx, *id, run_at)?);
             }
-            Ok((count, steps.len() > 0))
+            Ok((count, portions.len() > 0))
         })
     }
 
     /// Runs a change of one item. Without such an item, nothing is changed.
-    fn change<T: Default + Send>(
+    pub(super) fn change<T: Default + Send>(
         &self,
         target: &Target,
         change: impl FnOnce(&Change, i64) -> Result<T> + Send,
@@ -116,23 +119,41 @@ impl Queue {
     pub fn cancel(&self, target: &Target) -> Result<bool> {
         self.change(target, |tx, id| {
             tx.tell(Event::Removed { id });
-            Ok(tx.cancel(self.name(), id)? || tx.cancel_running(self.name(), id)?)
+            self.cancel_one(tx, id)
         })
     }
 
-    /// Removes an item, unless a foreign key of another table refers to it. If the item is claimed, its receipt is
-    /// invalid from now on.
+    /// Cancels an item, whatever it does. One that another item's end has cancelled stays so.
+    pub(super) fn cancel_one(&self, tx: &Change, id: i64) -> Result<bool> {
+        let name = self.name();
+        Ok(tx.cancel(name, id)? || tx.cancel_running(name, id)? || tx.cancel_for_good(name, id)?)
+    }
+
+    /// Removes an item, unless another item needs it or a foreign key of another table refers to it. If the item is
+    /// claimed, its receipt is invalid from now on.
     pub fn delete(&self, target: &Target) -> Result<bool> {
-        self.change(target, |tx, id| match tx.kept(self.name(), &[id])?.first() {
+        self.change(target, |tx, id| {
+            let Some(item) = tx.get(self.name(), id)? else { return Ok(false) };
+            let needed_by = tx.needed_by(id, NAMED_AT_MOST)?;
+            if !needed_by.is_empty() {
+                return Err(Error::Needed { id, needed_by });
+            }
+            self.delete_one(tx, &item.queue, id)
+        })
+    }
+
+    /// Removes an item that no other needs, unless a foreign key refers to it.
+    pub(super) fn delete_one(&self, tx: &Change, queue: &str, id: i64) -> Result<bool> {
+        match tx.kept(queue, &[id])?.first() {
             None => {
                 tx.tell(Event::Removed { id });
-                tx.delete(self.name(), id)
+                tx.delete(queue, id)
             }
             Some(ReferencedItem { table, .. }) => Err(Error::Storage(format!(
                 "item {id} was not deleted: a row of the table {table} refers to it by a foreign key; delete or change \
                  that row first"
             ))),
-        })
+        }
     }
 
     /// Stops all claims from this queue, in every process, until `resume`. Returns whether that changed anything.
@@ -166,6 +187,6 @@ impl Queue {
     }
 }
 
-fn due(tx: &Change, delay: i64) -> Option<i64> {
+pub(super) fn due(tx: &Change, delay: i64) -> Option<i64> {
     (delay > 0).then(|| tx.now().plus(delay))
 }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::portions::AT_A_TIME;
 use super::run::{Change, Verb};
-use super::steps::AT_A_TIME;
 use super::{Queue, Session};
 use crate::error::{Error, Result};
 use crate::model::{Now, Status};
@@ -21,8 +21,8 @@ const TEND_EVERY_MS: u64 = 10_000;
 /// How long a done item that is not kept stays while a caller waits for an end.
 const SHOWN_FOR_MS: i64 = 10_000;
 
-/// A sweep over finished items in the order they ended, in steps. It skips items whose key is reserved or that foreign
-/// keys refer to, until the next sweep.
+/// A sweep over finished items in the order they ended, in steps. It skips items whose key is reserved, that foreign
+/// keys refer to or that other items need, until the next sweep.
 #[derive(Default)]
 pub(super) struct SweepCursor {
     /// The last item that was skipped, or 0.
@@ -49,6 +49,15 @@ struct Removed {
     kept: Option<ReferencedItem>,
 }
 
+/// What became of items that were to be removed.
+struct RemovedItems {
+    removed: usize,
+    /// Those that foreign keys keep.
+    kept: Vec<ReferencedItem>,
+    /// All that were not removed.
+    spared: HashSet<i64>,
+}
+
 impl Queue {
     /// Runs one small step of retention if it is time. An error is ignored here: the step is tried again, and a lasting
     /// cause also fails the other verbs.
@@ -67,7 +76,7 @@ impl Queue {
         // Items that an unfinished sweep has skipped may be removable by now.
         *session.cursors.lock() = SweepCursors::default();
         let mut kept = None;
-        self.in_steps(Verb::Tend, |tx| {
+        self.in_portions(Verb::Tend, |tx| {
             let step = self.tidy(tx)?;
             kept = kept.take().or(step.kept);
             Ok((0, step.goes_on && !is_enough()))
@@ -150,9 +159,8 @@ impl Queue {
     /// cursor that reaches the end starts again.
     fn sweep_step(&self, tx: &Change, cursor: &mut SweepCursor, met: &[Ended], most: i64) -> Result<Removed> {
         let free = met.iter().filter(|item| !item.is_reserved).map(|item| item.id).collect::<Vec<_>>();
-        let (removed, kept) = self.remove(tx, &free)?;
-        let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
-        for spared in met.iter().filter(|item| item.is_reserved || kept_ids.contains(&item.id)) {
+        let RemovedItems { removed, kept, spared } = self.remove(tx, &free)?;
+        for spared in met.iter().filter(|item| item.is_reserved || spared.contains(&item.id)) {
             *cursor = SweepCursor { after: spared.id, spared: cursor.spared + 1 };
         }
         let goes_on = met.len() as i64 >= most;
@@ -162,15 +170,16 @@ impl Queue {
         Ok(Removed { removed, goes_on, kept: kept.into_iter().next() })
     }
 
-    /// Removes items, except those that foreign keys of other tables refer to. Returns how many, and which were kept.
-    fn remove(&self, tx: &Change, ids: &[i64]) -> Result<(usize, Vec<ReferencedItem>)> {
+    /// Removes items, except those that foreign keys of other tables refer to, and those that other items need.
+    fn remove(&self, tx: &Change, ids: &[i64]) -> Result<RemovedItems> {
         let kept = tx.kept(self.name(), ids)?;
-        let kept_ids = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
+        let mut spared = kept.iter().map(|kept| kept.id).collect::<HashSet<_>>();
+        spared.extend(tx.needed(ids)?);
         let mut removed = 0;
-        for id in ids.iter().filter(|id| !kept_ids.contains(id)) {
+        for id in ids.iter().filter(|id| !spared.contains(id)) {
             removed += usize::from(tx.delete(self.name(), *id)?);
         }
-        Ok((removed, kept))
+        Ok(RemovedItems { removed, kept, spared })
     }
 
     /// Removes some of the done items beyond the number to keep. Skipped items do not count towards that number. Items
@@ -213,7 +222,7 @@ impl Queue {
         let before = Now(self.options.clock.now().ms().saturating_sub(age_ms)).text();
         let mut cursor = SweepCursor::default();
         let (mut is_over, mut kept) = (false, None);
-        let removed = self.in_steps(Verb::Repair, |tx| {
+        let removed = self.in_portions(Verb::Repair, |tx| {
             let mut removed = 0;
             if !is_over {
                 let step = self.remove_older(tx, &mut cursor, status, &before, AT_A_TIME)?;
@@ -227,16 +236,15 @@ impl Queue {
     /// Removes all items of one status, in batches. Returns how many, and one of those that a foreign key keeps.
     pub fn purge(&self, status: Status) -> Result<(usize, Option<ReferencedItem>)> {
         let (mut after, mut kept) = (i64::MIN, None);
-        let removed = self.in_steps(Verb::Repair, |tx| {
-            // No index covers blocked rows, and none can skip rows that are kept. In those cases the whole table is
-            // scanned.
-            let (removed, is_more) = if status == Status::Blocked || tx.has_references()? {
+        let removed = self.in_portions(Verb::Repair, |tx| {
+            // No index can skip rows that are kept. In those cases the whole table is scanned.
+            let (removed, is_more) = if status == Status::Blocked || tx.has_references()? || tx.has_dependencies()? {
                 let Some(until) = tx.id_ahead(after, AT_A_TIME)? else { return Ok((0, false)) };
                 let met = tx.ids_between(self.name(), status, after, until)?;
                 after = until;
-                let (removed, spared) = self.remove(tx, &met)?;
-                kept = kept.take().or(spared.into_iter().next());
-                (removed, true)
+                let removed = self.remove(tx, &met)?;
+                kept = kept.take().or(removed.kept.into_iter().next());
+                (removed.removed, true)
             } else {
                 let removed = tx.purge(self.name(), status, AT_A_TIME)?;
                 (removed, removed as i64 >= AT_A_TIME)

@@ -21,10 +21,14 @@ pub(super) enum Verb {
         finishes: bool,
         claims: bool,
     },
+    /// Ends an item without a claim.
+    Answer,
     /// Administrative changes to items: retry, copy, cancel, reschedule, remove.
     Repair,
     /// Administrative changes to the queue: settings, schedules, pauses.
     Configure,
+    /// Records a step of a handler.
+    AddStep,
     Extend,
     Progress,
     /// Worker leases and named locks.
@@ -42,7 +46,7 @@ impl Verb {
     /// redelivery.
     fn is_acknowledged(self) -> bool {
         match self {
-            Verb::Enqueue | Verb::Finish | Verb::Repair | Verb::Configure => true,
+            Verb::Enqueue | Verb::Finish | Verb::AddStep | Verb::Answer | Verb::Repair | Verb::Configure => true,
             Verb::Step { finishes, .. } => finishes,
             Verb::Claim
             | Verb::Extend
@@ -53,6 +57,11 @@ impl Verb {
             | Verb::Tick
             | Verb::Tend => false,
         }
+    }
+
+    /// Whether items may have ended, come back or gone, so that those that wait for them are updated.
+    fn may_end_items(self) -> bool {
+        matches!(self, Verb::Repair | Verb::Answer | Verb::Tend)
     }
 
     /// Where a test may make the verb fail before it has changed anything.
@@ -113,6 +122,9 @@ impl Queue {
             store.write(commit_sync, &self.options.clock, wait, |tx| {
                 let change = Change { tx, events: RefCell::default() };
                 let value = work(&change)?;
+                if verb.may_end_items() && change.update_dependents(&[])?.any {
+                    change.tell(Event::Changed);
+                }
                 Ok((value, change.events.into_inner()))
             })
         })

@@ -80,10 +80,25 @@ impl Queue {
 
     /// Adopts settings that a move of the store has found. An error names the file, as the store's own errors do.
     pub(super) fn learn_settings(&self, stored: StoredSettings) -> Result<()> {
-        self.adopt_settings(stored).map_err(|error| match self.path() {
+        self.adopt_settings(stored).map_err(|error| self.naming_the_file(error))
+    }
+
+    /// The settings of another queue of the file, as they are stored now.
+    pub(super) fn settings_of(&self, name: &str) -> Result<Current> {
+        self.read_settings(self.read(|view| view.settings(name))?)
+    }
+
+    /// Reads the stored settings of another queue. An error names the file, as the store's own errors do.
+    pub(super) fn read_settings(&self, stored: StoredSettings) -> Result<Current> {
+        let settings = parse(&stored).map_err(|error| self.naming_the_file(error))?;
+        Ok(Current { stored, settings })
+    }
+
+    fn naming_the_file(&self, error: Error) -> Error {
+        match self.path() {
             Some(path) => error.retold(|text| format!("{}: {text}", path.display())),
             None => error,
-        })
+        }
     }
 
     pub(super) fn adopt_settings(&self, stored: StoredSettings) -> Result<()> {

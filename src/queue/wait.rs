@@ -281,18 +281,25 @@ impl Queue {
         })?;
         let scout = forecast.scout;
         if scout.paused {
-            return Ok(WorkForecast { ready: false, brings_in: false, until_next_event: None });
+            // Dependencies and deadlines do not pause.
+            let until_next_event = forecast.next_event.map(|at| pause_until(at, now));
+            return Ok(WorkForecast { ready: false, brings_in: scout.flow, until_next_event });
         }
         let ready = scout.ready.is_some() && slot.is_none();
         let brings_in = scout.due
             || scout.expired
             || scout.ticking
             || scout.freed
+            || scout.flow
             || (!ready && self.seems_ahead(&session, now)?)
             || forecast.has_anyone_died;
         // A free rate slot matters only if an item is ready to use it.
         let next = forecast.next_event.into_iter().chain(slot.filter(|_| scout.ready.is_some())).min();
-        let until_next_event = next.map(|at| Duration::from_millis(at.saturating_sub(now.ms()).max(0).unsigned_abs()));
+        let until_next_event = next.map(|at| pause_until(at, now));
         Ok(WorkForecast { ready, brings_in, until_next_event })
     }
+}
+
+fn pause_until(at: i64, now: Now) -> Duration {
+    Duration::from_millis(at.saturating_sub(now.ms()).max(0).unsigned_abs())
 }

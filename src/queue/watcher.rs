@@ -49,6 +49,8 @@ pub enum WaitGoal {
 pub struct Turn {
     pub tickets: Vec<u64>,
     pub item: Option<Item>,
+    /// The queue that was asked for the item.
+    pub queue: Option<Arc<Queue>>,
 }
 
 /// The watcher of one open database, shared by all tasks that wait on it.
@@ -515,8 +517,12 @@ impl State {
                 Some(TicketPlace::Ending { queue, .. }) => Arc::as_ptr(queue) as usize == number,
                 _ => false,
             };
-            let tickets = self.endings.get(&id).into_iter().flatten().copied().filter(is_of_queue).collect();
-            turns.push(self.give_turns(tickets, item));
+            let tickets: Vec<_> = self.endings.get(&id).into_iter().flatten().copied().filter(is_of_queue).collect();
+            let queue = tickets.first().and_then(|ticket| match self.tickets.get(ticket) {
+                Some(TicketPlace::Ending { queue, .. }) => Some(queue.clone()),
+                _ => None,
+            });
+            turns.push(Turn { queue, ..self.give_turns(tickets, item) });
         }
         for ticket in looked_at.iter().filter_map(|id| self.endings.get(id)).flatten() {
             if let Some(TicketPlace::Ending { was_seen, .. }) = self.tickets.get_mut(ticket) {
@@ -528,7 +534,7 @@ impl State {
     /// A ticket that waited for an end is removed. A ticket in a line is kept, to wait again or to leave.
     fn give_turns(&mut self, mut tickets: Vec<u64>, item: Option<Item>) -> Turn {
         tickets.retain(|ticket| self.give_turn(*ticket).is_some());
-        Turn { tickets, item }
+        Turn { tickets, item, queue: None }
     }
 
     fn give_turn(&mut self, ticket: u64) -> Option<()> {

@@ -11,6 +11,8 @@ pub enum Raised {
     GeneratorExit,
     /// The program is about to exit.
     SystemExit,
+    /// `item.sleep` or `item.gather` leaves the handler.
+    Suspended,
     /// Failure injection: the process is treated as dead.
     Crash,
     /// Anything else, including a `BaseException` that is not an `Exception`.
@@ -36,6 +38,8 @@ pub enum Meaning {
     Exited,
     /// The item is released uncounted, and the loop ends.
     Released,
+    /// The item waits for a time or for others, and a loop continues.
+    Suspended,
     /// Nothing is recorded.
     Crashed,
 }
@@ -48,6 +52,7 @@ impl Meaning {
             Meaning::Failed => "failed",
             Meaning::Exited => "exited",
             Meaning::Released => "released",
+            Meaning::Suspended => "suspended",
             Meaning::Crashed => "crashed",
         }
     }
@@ -56,6 +61,7 @@ impl Meaning {
 pub fn meaning(raised: Raised, within: Within) -> Meaning {
     match (raised, within) {
         (Raised::Crash, _) => Meaning::Crashed,
+        (Raised::Suspended, _) => Meaning::Suspended,
         (Raised::Stop | Raised::Cancelled { from_outside: true }, _) => Meaning::Released,
         // The consumer of the iterator stopped. A handler that raises it itself has no such excuse.
         (Raised::GeneratorExit, Within::Block) => Meaning::Released,
@@ -78,6 +84,7 @@ mod tests {
             (R::GeneratorExit, M::Failed, M::Released),
             (R::SystemExit, M::Exited, M::Exited),
             (R::Crash, M::Crashed, M::Crashed),
+            (R::Suspended, M::Suspended, M::Suspended),
             (R::Other, M::Failed, M::Failed),
         ];
         for (raised, in_handler, in_block) in table {

@@ -26,6 +26,7 @@ pub fn taken(on_duplicate: OnDuplicate, key: &str, id: i64, status: Option<Statu
                 Some(Status::Processing) => {
                     ", which is in progress and cannot be replaced; try again when it has ended"
                 }
+                Some(Status::Blocked) => ", which waits for other items and cannot be replaced; cancel it first",
                 _ => ", which has ended and keeps its key for its key_ttl; it cannot be replaced",
             };
             Err(Error::Duplicate { key: key.to_owned(), id, why })

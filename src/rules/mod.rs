@@ -3,6 +3,7 @@
 pub mod conflict;
 #[cfg(any(feature = "python", test))]
 pub mod ending;
+pub mod flow;
 pub mod key;
 pub mod lease;
 pub mod name;

@@ -1,6 +1,7 @@
 //! The rule for the end of a claim: how it ended and how often it failed before decide what becomes of the item.
 
 use super::retry::Retry;
+use crate::model::NextStage;
 
 /// Longer failure texts are truncated, with a mark.
 pub const ERROR_LIMIT: usize = 8 * 1024;
@@ -15,6 +16,12 @@ const CUT_MARK: &str = " … [cut]";
 pub enum Ending {
     /// The work is done. The result is JSON text.
     Done { result: Option<String> },
+    /// The stage is done, and the item goes on with the next.
+    Next { next: Box<NextStage> },
+    /// The handler sleeps for so long, and is then called again; nothing is counted.
+    Slept { delay: i64 },
+    /// The handler waits for items, and is then called again; nothing is counted.
+    Gathered,
     /// The attempt failed. `retry_in` (ms) overrides the delay of the retry policy; `give_up` allows no retry.
     Failed { error: String, retry_in: Option<i64>, give_up: bool },
     /// The lease expired, or the worker's process is gone.
@@ -24,6 +31,11 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// Whether the handler has completed its stage: what it enqueued is written then.
+    pub fn is_completed(&self) -> bool {
+        matches!(self, Self::Done { .. } | Self::Next { .. })
+    }
+
     /// Released without a delay or a reason.
     pub fn released_now() -> Self {
         Self::Released { delay: 0, reason: None }
@@ -61,6 +73,12 @@ pub enum Verdict {
     Done {
         result: Option<String>,
     },
+    /// Pending again, as its next stage, with a fresh allowance of retries.
+    Moved {
+        next: Box<NextStage>,
+    },
+    /// Waits for other items.
+    Blocked,
     /// `delay_ms` counts from the transaction that writes it; `None` means no delay.
     Pending {
         delay_ms: Option<i64>,
@@ -78,6 +96,10 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     Done,
+    /// Went on to its next stage.
+    Moved,
+    /// Waits for other items.
+    Blocked,
     /// Ended as failed.
     Failed,
     /// Pending again for an automatic retry.
@@ -94,12 +116,19 @@ impl Settled {
     pub fn as_str(self) -> &'static str {
         match self {
             Settled::Done => "done",
+            Settled::Moved => "moved",
+            Settled::Blocked => "blocked",
             Settled::Failed => "failed",
             Settled::Postponed => "postponed",
             Settled::Released => "released",
             Settled::Lost => "lost",
             Settled::Cancelled => "cancelled",
         }
+    }
+
+    /// Returns whether the handler has completed its stage.
+    pub fn is_completed(self) -> bool {
+        matches!(self, Settled::Done | Settled::Moved)
     }
 
     /// Returns whether the worker's report was recorded.
@@ -113,7 +142,7 @@ impl Settled {
 pub struct Decision {
     pub verdict: Verdict,
     pub settled: Settled,
-    /// The entry in the item's history; a done attempt leaves none.
+    /// The entry in the item's history; a done attempt leaves none, and a stage is recorded with its content.
     pub history: Option<HistoryEntry>,
     /// The worker did not end the claim itself. The rest of its batch is released then, even if the item was cancelled.
     pub was_lost: bool,
@@ -144,12 +173,13 @@ pub fn conclude(ending: Ending, left: &RetryState, fraction: f64) -> Decision {
     };
     let (verdict, settled) = decide(ending, left, fraction);
     let error = match &verdict {
-        Verdict::Done { .. } => None,
+        Verdict::Done { .. } | Verdict::Moved { .. } | Verdict::Blocked => None,
         Verdict::Pending { error, .. } => error.clone().or(reason),
         Verdict::Failed { error, .. } => Some(error.clone()),
     };
     let word = if was_lost { Settled::Lost } else { settled };
-    let history = (settled != Settled::Done).then(|| HistoryEntry { ending: word.as_str(), error });
+    // The stage is recorded with its content, by the statement that reads it.
+    let history = (!settled.is_completed()).then(|| HistoryEntry { ending: word.as_str(), error });
     Decision { verdict, settled, history, was_lost }
 }
 
@@ -157,6 +187,11 @@ pub fn conclude(ending: Ending, left: &RetryState, fraction: f64) -> Decision {
 pub fn decide(ending: Ending, left: &RetryState, fraction: f64) -> (Verdict, Settled) {
     match ending {
         Ending::Done { result } => (Verdict::Done { result }, Settled::Done),
+        Ending::Next { next } => (Verdict::Moved { next }, Settled::Moved),
+        Ending::Gathered => (Verdict::Blocked, Settled::Blocked),
+        Ending::Slept { delay } => {
+            (Verdict::Pending { delay_ms: positive(delay), retries: left.retries, error: None }, Settled::Postponed)
+        }
         Ending::Released { delay, .. } => {
             (Verdict::Pending { delay_ms: positive(delay), retries: left.retries, error: None }, Settled::Released)
         }
@@ -181,6 +216,13 @@ pub fn decide(ending: Ending, left: &RetryState, fraction: f64) -> (Verdict, Set
             }
         }
     }
+}
+
+/// The reason for which an item fails whose handler was suspended, caught the suspension and went on.
+pub fn went_on(kind: &str, name: &str) -> String {
+    format!(
+        "the handler went on after {kind} {name:?}, which suspends it: do not catch BaseException around it, or raise it again"
+    )
 }
 
 fn positive(delay_ms: i64) -> Option<i64> {

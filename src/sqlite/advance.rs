@@ -7,15 +7,18 @@ use super::claim::Grant;
 use crate::error::Result;
 use crate::model::Pick;
 use crate::random;
+use crate::rules::outcome::Settled;
 use crate::store::{
-    Advance, Claimed, EnqueueTx, FinishTx, Granted, LeaseRef, LeaseTx, Moved, RateTx, ScheduleTx, Scout, Served,
-    SettingsTx, View, Want,
+    Advance, Claimed, End, EnqueueTx, FinishTx, FlowTx, Granted, LeaseRef, LeaseTx, Moved, RateTx, ScheduleTx, Scout,
+    Served, SettingsTx, View, Want,
 };
 
 /// How many lost claims of a queue a move returns for one reason; the rest is left to the next move.
 const LOST_AT_A_TIME: usize = 16;
 /// How many due items a move makes claimable.
 const DUE_AT_A_TIME: usize = 2_000;
+/// How many items that have expired a move cancels.
+const EXPIRED_AT_A_TIME: usize = 1_000;
 /// How many groups, held by their rate, a move makes claimable.
 const FREED_AT_A_TIME: usize = 64;
 /// How many claims of other programs are given a lease at once.
@@ -39,6 +42,11 @@ impl Transaction<'_> {
             moved.settled.push(self.end(advance.queues[end.queue].name, end)?);
         }
         self.forget_dead_holders(advance)?;
+        let ended = ended(advance.ends, &moved.settled);
+        if !ended.is_empty() {
+            let updated = self.update_dependents(&ended)?;
+            moved.has_flowed |= updated.any;
+        }
         // The transaction may have waited long for the write lock.
         let Some(want) = advance.want.as_ref().filter(|want| !want.unless.load(Ordering::SeqCst)) else {
             return Ok(moved);
@@ -87,10 +95,19 @@ impl Transaction<'_> {
     /// Brings in what is due and returns what to claim first: of the highest priority, then the oldest.
     fn look(&self, queues: &[Served], want: &Want, moved: &mut Moved) -> Result<Option<Candidate>> {
         let mut best: Option<(i64, Candidate)> = None;
+        let mut has_looked = false;
         for (number, served) in queues.iter().enumerate() {
             let lease_ms = served.settings.lease_ms();
             let mut scout = self.scout(served.name, lease_ms, false)?;
             if scout.ready.is_none() || served.looks_ahead {
+                scout = self.scout(served.name, lease_ms, true)?;
+            }
+            // Dependencies and deadlines are those of the whole file. They do not pause.
+            if scout.flow && !has_looked {
+                has_looked = true;
+                if !self.let_flow(moved)? {
+                    return Ok(None);
+                }
                 scout = self.scout(served.name, lease_ms, true)?;
             }
             if scout.settings != *served.known {
@@ -137,6 +154,16 @@ impl Transaction<'_> {
             }
         }
         Ok(best.map(|(_, candidate)| candidate))
+    }
+
+    /// Cancels items that have expired and updates dependents, a bounded number of each. Returns `false` if there may be
+    /// more expired items, so that none of them is claimed.
+    fn let_flow(&self, moved: &mut Moved) -> Result<bool> {
+        let expired = self.expire(EXPIRED_AT_A_TIME)?;
+        let updated = self.update_dependents(&[])?;
+        moved.has_flowed |= expired > 0 || updated.any;
+        moved.is_more |= updated.is_more || expired >= EXPIRED_AT_A_TIME;
+        Ok(expired < EXPIRED_AT_A_TIME)
     }
 
     /// Finds claims that are over without an end, and leaves them as they are.
@@ -284,4 +311,10 @@ impl Transaction<'_> {
     fn holds_lease(&self, lease: &LeaseRef) -> Result<bool> {
         Ok(self.worker_lease(lease.key)?.is_some_and(|stored| stored.contains(lease.owner)))
     }
+}
+
+/// The items that have come to an end.
+fn ended(ends: &[End], settled: &[Settled]) -> Vec<i64> {
+    let has_ended = |settled: &Settled| matches!(settled, Settled::Done | Settled::Failed | Settled::Cancelled);
+    ends.iter().zip(settled).filter(|(_, settled)| has_ended(settled)).map(|(end, _)| end.claim.fence.id).collect()
 }

@@ -15,10 +15,16 @@ use rusqlite::{Connection, ToSql, ffi, params};
 use super::{Transaction, schema, statement};
 use crate::error::{Error, Result};
 use crate::model::{Status, Value};
+use crate::store::FlowTx;
+
+/// How many moves run with triggers after a statement that needs them.
+const MOVES_WITH_TRIGGERS: u32 = 64;
 
 /// Whether triggers fire for the statements of a writing connection. Switching makes SQLite prepare all statements anew.
 pub struct Triggers {
     are_on: Cell<bool>,
+    /// For how many moves they stay on: a switch for each of them would cost more than the triggers do.
+    stay_on: Cell<u32>,
     /// Whether the application has triggers on our tables, and the schema in which that was seen.
     are_foreign: Cell<bool>,
     schema: Cell<Option<i64>>,
@@ -33,6 +39,7 @@ impl Triggers {
         schema::create_twins(connection)?;
         Ok(Self {
             are_on: Cell::new(true),
+            stay_on: Cell::new(0),
             are_foreign: Cell::new(false),
             schema: Cell::default(),
             data_version: Cell::default(),
@@ -63,9 +70,22 @@ impl Triggers {
         Ok(())
     }
 
-    /// Switches the triggers off, unless the application has some.
+    /// Switches the triggers off, unless the application has some, or a statement needed them a short while ago.
     fn switch_off(&self, connection: &Connection) -> Result<()> {
-        if self.are_foreign.get() { Ok(()) } else { self.switch(connection, false) }
+        let left = self.stay_on.get();
+        if !self.are_on.get() || self.are_foreign.get() {
+            return Ok(());
+        }
+        if left > 0 {
+            self.stay_on.set(left - 1);
+            return Ok(());
+        }
+        self.switch(connection, false)
+    }
+
+    fn switch_on(&self, connection: &Connection) -> Result<()> {
+        self.stay_on.set(MOVES_WITH_TRIGGERS);
+        self.switch(connection, true)
     }
 
     fn switch(&self, connection: &Connection, on: bool) -> Result<()> {
@@ -138,7 +158,7 @@ impl Transaction<'_> {
     }
 
     pub(super) fn let_triggers_fire(&self) -> Result<()> {
-        self.writer.map_or(Ok(()), |writer| writer.triggers.switch(self.connection, true))
+        self.writer.map_or(Ok(()), |writer| writer.triggers.switch_on(self.connection))
     }
 
     /// Reports that an item has passed from one status to another. `None` stands for a row that did not exist.
@@ -159,11 +179,33 @@ impl Transaction<'_> {
             }
             self.uncounted.add(queue, to, 1);
         }
+        if matches!(to, Status::Done | Status::Failed | Status::Cancelled) && self.may_be_needed()? {
+            self.run(statement!("awaited_if_needed"), params![id])?;
+        }
         if has_group {
             let by = |status| i64::from(to == status) - i64::from(from == Some(status));
             self.run(statement!("group_changed"), params![id, by(Status::Pending), by(Status::Processing)])?;
         }
         Ok(())
+    }
+
+    /// Whether any item of the file may wait for another. It is asked at every end, so the answer is kept until another
+    /// connection writes.
+    pub(super) fn may_be_needed(&self) -> Result<bool> {
+        let Some(writer) = self.writer else { return Ok(true) };
+        if let Some(known) = writer.has_dependencies.get() {
+            return Ok(known);
+        }
+        let found = self.has_dependencies()?;
+        writer.has_dependencies.set(Some(found));
+        Ok(found)
+    }
+
+    /// To be called before an item is made to wait for others.
+    pub(super) fn dependencies_changed(&self) {
+        if let Some(writer) = self.writer {
+            writer.has_dependencies.set(None);
+        }
     }
 
     pub(super) fn has_group(&self, id: i64) -> Result<bool> {
@@ -206,5 +248,6 @@ impl Transaction<'_> {
     pub fn forget_changes(&self) {
         self.uncounted.0.borrow_mut().clear();
         self.forget_settings();
+        self.dependencies_changed();
     }
 }

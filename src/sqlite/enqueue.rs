@@ -1,5 +1,7 @@
 //! The statements of an enqueue on SQLite.
 
+use std::collections::HashMap;
+
 use rusqlite::blob::ZeroBlob;
 use rusqlite::{OptionalExtension, ToSql, params};
 
@@ -9,21 +11,19 @@ use crate::error::{Error, Result};
 use crate::model::Status;
 use crate::rules::key::{Taken, taken};
 use crate::rules::room;
-use crate::store::{Enqueue, EnqueueTx, Enqueued, NewRow, Put, View};
+use crate::store::{Destination, Enqueue, EnqueueTx, Enqueued, Needed, NewRow, Put, View};
+
+/// An item that was to be stored.
+struct Placed {
+    id: i64,
+    is_pending: bool,
+    /// Whether it was stored, rather than found by its key.
+    is_new: bool,
+}
 
 impl EnqueueTx for Transaction<'_> {
     fn put(&self, queue: &str, put: Put) -> Result<Option<i64>> {
-        let (row, key) = put.at(self.now);
-        let (Some(name), Some(key)) = (&row.key, key) else { return self.insert(queue, row).map(Some) };
-        if let Some((id, status)) = self.find_key(queue, name, key.since(self.now))? {
-            return match taken(key.on_duplicate, name, id, status)? {
-                Taken::Keep => Ok(Some(id)),
-                Taken::Skip => Ok(None),
-                Taken::Replace => self.replace(id, &row).map(|()| Some(id)),
-            };
-        }
-        self.free_key(queue, name)?;
-        self.insert(queue, row).map(Some)
+        Ok(self.place(queue, put, &mut HashMap::new())?.map(|placed| placed.id))
     }
 
     fn without_effect(&self, what: &str) -> Error {
@@ -38,18 +38,74 @@ impl EnqueueTx for Transaction<'_> {
 impl Transaction<'_> {
     pub(super) fn enqueue_all(&self, enqueue: &mut Enqueue) -> Result<Enqueued> {
         self.keep_own_books()?;
-        let stored = self.settings(enqueue.queue)?;
-        if stored != *enqueue.known {
-            return Ok(Enqueued::SettingsChanged(stored));
+        let queues = enqueue.queues;
+        let mut changed = Vec::new();
+        for (number, queue) in queues.iter().enumerate() {
+            let stored = self.settings(queue.name)?;
+            if stored != *queue.known {
+                changed.push((number, stored));
+            }
         }
-        let pending = || Ok::<_, Error>(self.counts(enqueue.queue)?.pending);
-        let before = enqueue.max_pending.map(|_| pending()).transpose()?;
+        if !changed.is_empty() {
+            return Ok(Enqueued::SettingsChanged(changed));
+        }
+        let pending = |queue: &Destination| Ok::<_, Error>(self.counts(queue.name)?.pending);
+        let bounded = queues.iter().filter_map(|queue| queue.max_pending.map(|limit| (queue, limit)));
+        let before = bounded.map(|(queue, limit)| Ok((queue, limit, pending(queue)?))).collect::<Result<Vec<_>>>()?;
         let puts = std::mem::take(&mut enqueue.puts);
-        let ids = puts.into_iter().map(|put| self.put(enqueue.queue, put)).collect::<Result<_>>()?;
-        if let (Some(limit), Some(before)) = (enqueue.max_pending, before) {
-            room::check(enqueue.queue, limit, before, pending()?)?;
+        let mut children = HashMap::new();
+        let ids = puts.into_iter().map(|put| {
+            let placed = self.place(queues[put.queue].name, put, &mut children)?;
+            Ok(placed.map(|placed| placed.id))
+        });
+        let ids = ids.collect::<Result<_>>()?;
+        for (queue, limit, before) in before {
+            // What another item waits for is not refused.
+            let children = children.get(queue.name).copied().unwrap_or(0);
+            room::check(queue.name, limit, before, pending(queue)? - children)?;
         }
         Ok(Enqueued::Ids(ids))
+    }
+
+    /// Stores the item, after those it waits for. `children` counts those that are pending, by queue. Returns `None` if
+    /// the item was skipped.
+    fn place(&self, queue: &str, mut put: Put, children: &mut HashMap<String, i64>) -> Result<Option<Placed>> {
+        let (needs, if_failed) = (std::mem::take(&mut put.needs), put.if_failed);
+        let (mut row, key) = put.at(self.now);
+        if let (Some(name), Some(key)) = (&row.key, key) {
+            if let Some((id, status)) = self.find_key(queue, name, key.since(self.now))? {
+                let found = Some(Placed { id, is_pending: false, is_new: false });
+                return match taken(key.on_duplicate, name, id, status)? {
+                    Taken::Keep => Ok(found),
+                    Taken::Skip => Ok(None),
+                    Taken::Replace => self.replace(id, &row).map(|()| found),
+                };
+            }
+            self.free_key(queue, name)?;
+        }
+        if needs.is_empty() {
+            return Ok(Some(Placed { id: self.insert(queue, row)?, is_pending: true, is_new: true }));
+        }
+        let (mut ids, mut own) = (Vec::with_capacity(needs.len()), Vec::new());
+        for need in needs {
+            match need {
+                Needed::Id(id) => ids.push(id),
+                Needed::Put(queue, put) => {
+                    let Some(placed) = self.place(&queue, *put, children)? else { continue };
+                    ids.push(placed.id);
+                    own.extend(placed.is_new.then_some(placed.id));
+                    *children.entry(queue).or_default() += i64::from(placed.is_pending);
+                }
+            }
+        }
+        let is_blocked = self.check_needs(&ids)?;
+        row.status = if is_blocked { Status::Blocked } else { Status::Pending };
+        let id = self.insert(queue, row)?;
+        for child in own {
+            self.run(statement!("parent_set"), params![child, id])?;
+        }
+        self.add_needs(id, &ids, if_failed)?;
+        Ok(Some(Placed { id, is_pending: !is_blocked, is_new: true }))
     }
 
     fn insert(&self, queue: &str, row: NewRow) -> Result<i64> {
@@ -58,14 +114,14 @@ impl Transaction<'_> {
             let mut values = values.iter().enumerate();
             values.try_for_each(|(index, value)| statement.raw_bind_parameter(index + 1, value))
         })?;
-        let has_group = row.group.is_some();
+        let (status, has_group) = (row.status, row.group.is_some());
         // SQLite has its own copy now; this frees ours early, which matters for a large document.
         drop(row);
         if statement.raw_execute().map_err(|error| self.not_inserted(error))? == 0 {
             return Err(self.without_effect("the new item"));
         }
         let id = self.connection.last_insert_rowid();
-        self.changed(queue, id, None, Status::Pending, has_group)?;
+        self.changed(queue, id, None, status, has_group)?;
         Ok(id)
     }
 
@@ -77,7 +133,7 @@ impl Transaction<'_> {
         let mut statement = self.connection.prepare_cached(statement!("replace"))?;
         match row.with_replacing_values(id, |values| statement.execute(values))? {
             0 => Err(self.without_effect(&format!("item {id}"))),
-            _ => Ok(()),
+            _ => self.run(statement!("after_clear"), params![id]).map(drop),
         }
     }
 
@@ -143,6 +199,9 @@ impl NewRow {
             ZeroBlob(padding_bytes.0 as u64),
             ZeroBlob(padding_bytes.1 as u64),
             self.checksum,
+            self.parent,
+            self.expires_at,
+            self.status.as_str(),
         ])
     }
 
@@ -162,6 +221,7 @@ impl NewRow {
             self.group,
             self.key_until,
             self.checksum,
+            self.expires_at,
         ])
     }
 }

@@ -8,6 +8,7 @@ mod engine;
 mod enqueue;
 mod file;
 mod finish;
+mod flow;
 mod foreign;
 mod health;
 mod lease;
@@ -26,6 +27,8 @@ mod rows;
 mod schedule;
 mod schema;
 mod settings;
+mod stage;
+mod step;
 
 #[cfg(feature = "python")]
 pub use file::wake_all;

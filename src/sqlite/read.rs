@@ -1,11 +1,13 @@
 //! Queries on SQLite, in a write transaction or in parallel with the writer.
 
+use std::collections::HashSet;
+
 use rusqlite::{ToSql, params};
 
-use super::rows::{integer, read_counts, read_item, read_schedule, text};
+use super::rows::{integer, read_content, read_counts, read_item, read_schedule, text};
 use super::{Transaction, statement};
 use crate::error::Result;
-use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Pick, Receipt, Schedule, Status};
+use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Pick, Receipt, RecordedStep, Schedule, Status, StepKind};
 use crate::store::{Forecast, Held, Page, Scout, StoredSettings, View, WaitingItems};
 
 /// How many processes are checked at once.
@@ -19,7 +21,30 @@ impl View for Transaction<'_> {
     }
 
     fn get(&self, queue: &str, id: i64) -> Result<Option<Item>> {
-        Ok(self.item(id)?.filter(|item| item.queue == queue))
+        Ok(self.item(id)?.filter(|item| item.belongs_to(queue)))
+    }
+
+    fn item(&self, id: i64) -> Result<Option<Item>> {
+        self.first(statement!("item"), params![id], read_item)
+    }
+
+    fn after(&self, id: i64, most: i64) -> Result<Vec<i64>> {
+        self.all(statement!("after"), params![id, most], |row| row.get(0))
+    }
+
+    fn children(&self, id: i64, after: i64, most: i64) -> Result<Vec<i64>> {
+        self.all(statement!("children"), params![id, after, most], |row| row.get(0))
+    }
+
+    fn needed_by(&self, id: i64, most: i64) -> Result<Vec<i64>> {
+        let mut ids: Vec<i64> = self.all(statement!("needed_by"), params![id, most], |row| row.get(0))?;
+        let mut seen = HashSet::new();
+        ids.retain(|id| seen.insert(*id));
+        Ok(ids)
+    }
+
+    fn away(&self, queue: &str) -> Result<i64> {
+        Ok(self.one(statement!("away"), params![queue])?.unwrap_or(0))
     }
 
     fn is_gone(&self, id: i64) -> Result<bool> {
@@ -37,9 +62,14 @@ impl View for Transaction<'_> {
     }
 
     fn items(&self, queue: &str, page: &Page) -> Result<Vec<Item>> {
+        if page.status == Some(Status::Blocked) && !page.home {
+            let sql =
+                if page.newest_first { statement!("blocked_newest_first") } else { statement!("blocked_oldest_first") };
+            return self.items_by_id(sql, params![queue, page.project, page.group, page.after, page.limit]);
+        }
         let sql = if page.newest_first { statement!("items_newest_first") } else { statement!("items_oldest_first") };
         let status = page.status.map(Status::as_str);
-        self.items_by_id(sql, params![queue, status, page.project, page.after, page.limit, page.group])
+        self.items_by_id(sql, params![queue, status, page.project, page.after, page.limit, page.group, page.home])
     }
 
     fn failures(&self, queue: &str, limit: i64) -> Result<Vec<Item>> {
@@ -61,6 +91,15 @@ impl View for Transaction<'_> {
         Ok(ended)
     }
 
+    fn step(&self, id: i64, stage: i64, name: &str) -> Result<Option<RecordedStep>> {
+        let read = |row: &rusqlite::Row| Ok((text(row, 0)?, text(row, 1)?));
+        let found = self.first(statement!("step"), params![id, stage, name], read)?;
+        Ok(found.map(|(kind, result)| RecordedStep {
+            kind: kind.as_deref().and_then(StepKind::parse).unwrap_or(StepKind::Step),
+            result: result.unwrap_or_default(),
+        }))
+    }
+
     fn history(&self, queue: &str, id: i64, most: i64) -> Result<Vec<Attempt>> {
         self.all(statement!("history"), params![id, queue, most], |row| {
             Ok(Attempt {
@@ -70,6 +109,9 @@ impl View for Transaction<'_> {
                 started_at: text(row, 3)?,
                 ended_at: text(row, 4)?,
                 error: text(row, 5)?,
+                queue: text(row, 6)?.unwrap_or_default(),
+                stage: integer(row, 7)?.unwrap_or(0),
+                content: read_content(row, 8, 9)?,
             })
         })
     }
@@ -104,7 +146,7 @@ impl View for Transaction<'_> {
     }
 
     fn holds(&self, queue: &str, receipt: Receipt) -> Result<Option<bool>> {
-        self.one(statement!("holds"), params![receipt.id, queue, receipt.attempt, receipt.token])
+        self.one(statement!("holds"), params![receipt.id, queue, receipt.attempt, receipt.token, self.now.ms()])
     }
 
     fn retriable(&self, queue: &str, for_all: Option<u32>, otherwise: u32) -> Result<Vec<i64>> {
@@ -126,6 +168,7 @@ impl View for Transaction<'_> {
                 freed: row.get(4)?,
                 paused: row.get(5)?,
                 settings: StoredSettings { text: text(row, 6)?, group_limit: text(row, 7)? },
+                flow: row.get(8)?,
             })
         })?)
     }
@@ -150,6 +193,10 @@ impl View for Transaction<'_> {
     fn next_due(&self, queue: &str, with_ticks: bool) -> Result<Option<i64>> {
         let mut statement = self.connection.prepare_cached(statement!("next_due"))?;
         Ok(statement.query_row(params![queue, with_ticks], |row| integer(row, 0))?)
+    }
+
+    fn is_blocked_by_work(&self, queue: &str) -> Result<bool> {
+        self.finds(statement!("blocked_by_work"), params![queue, self.now.ms()])
     }
 
     fn holders(&self, queue: &str) -> Result<Vec<i64>> {
@@ -238,10 +285,6 @@ impl View for Transaction<'_> {
 }
 
 impl Transaction<'_> {
-    fn item(&self, id: i64) -> Result<Option<Item>> {
-        self.first(statement!("item"), params![id], read_item)
-    }
-
     /// Returns the items whose ids a statement finds, in its order.
     fn items_by_id(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<Item>> {
         let ids: Vec<i64> = self.all(sql, values, |row| row.get(0))?;

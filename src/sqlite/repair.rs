@@ -15,11 +15,17 @@ impl RepairTx for Transaction<'_> {
         otherwise: u32,
         run_at: Option<i64>,
     ) -> Result<bool> {
-        Ok(self.change_items(statement!("retry_failed"), params![id, queue, for_all, otherwise, run_at])? == 1)
+        Ok(self
+            .change_items(statement!("retry_failed"), params![id, queue, for_all, otherwise, run_at, self.now.ms()])?
+            == 1)
     }
 
     fn retry(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<bool> {
-        Ok(self.change_items(statement!("retry"), params![id, queue, run_at])? == 1)
+        let is_back = self.change_items(statement!("retry"), params![id, queue, run_at, self.now.ms()])? == 1;
+        if is_back {
+            self.run(statement!("awaited_by"), params![id])?;
+        }
+        Ok(is_back)
     }
 
     fn cancel(&self, queue: &str, id: i64) -> Result<bool> {

@@ -55,6 +55,10 @@ pub fn read_item(row: &Row) -> rusqlite::Result<Item> {
     Ok(Item {
         id: row.get(0)?,
         queue: text(row, 1)?.unwrap_or_default(),
+        home: text(row, 26)?,
+        stage: integer(row, 27)?.unwrap_or(0),
+        parent: integer(row, 28)?,
+        expires_at: integer(row, 29)?,
         content: ArcSwapOption::from_pointee(content),
         damage: unreadable.or(bad_headers),
         project: text(row, 4)?,
@@ -154,6 +158,16 @@ fn headers(json: &str) -> std::result::Result<Map<String, Value>, String> {
         Ok(_) => Err("the headers are not a JSON object".into()),
         Err(reason) => Err(format!("the text of the headers {reason}")),
     }
+}
+
+/// Reads content and its type from two columns. What cannot be read as its type is the raw text.
+pub fn read_content(row: &Row, index: usize, kind: usize) -> rusqlite::Result<Option<Content>> {
+    let value = row.get_ref(index)?;
+    if matches!(value, ValueRef::Null) {
+        return Ok(None);
+    }
+    let kind = text(row, kind)?.unwrap_or_default();
+    Ok(Some(content(value, &kind).unwrap_or_else(|(_, raw)| Content::Text(raw))))
 }
 
 fn content(value: ValueRef, kind: &str) -> std::result::Result<Content, (String, String)> {

@@ -6,9 +6,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::{Claimed, StoredSettings, View, WHOLE_QUEUE};
+use super::{Claimed, Needed, Put, StoredSettings, View, WHOLE_QUEUE};
 use crate::error::Result;
-use crate::model::{Item, Pick};
+use crate::model::{IfFailed, Item, Pick, StepKind};
 use crate::rules::outcome::{Decision, Settled};
 use crate::rules::settings::Settings;
 
@@ -74,8 +74,28 @@ pub struct End {
     pub claim: Claimed,
     pub decision: Decision,
     pub when_done: WhenDone,
+    pub consequences: Consequences,
     /// Progress that is not stored yet.
     pub progress: Option<(f64, Option<String>)>,
+}
+
+/// What is written together with an end, if the end is.
+#[derive(Clone, Default)]
+pub struct Consequences {
+    /// What the handler enqueued: written if it has completed its stage.
+    pub children: Vec<Child>,
+    /// What the item waits for from now on.
+    pub needs: Vec<Needed>,
+    pub if_failed: IfFailed,
+    /// The name under which a sleep or a gather is recorded.
+    pub step: Option<(String, StepKind)>,
+}
+
+/// An item that a handler enqueued, and its queue.
+#[derive(Clone)]
+pub struct Child {
+    pub queue: String,
+    pub put: Put,
 }
 
 /// What becomes of the row of a done item.
@@ -85,6 +105,18 @@ pub enum WhenDone {
     DropContent,
     /// Remove it, unless its key is still reserved, a row of another table refers to it, or a caller waits for an end.
     Remove,
+}
+
+impl WhenDone {
+    pub fn by(settings: &Settings) -> Self {
+        if settings.removes_done() {
+            WhenDone::Remove
+        } else if settings.keeps_content() {
+            WhenDone::Keep
+        } else {
+            WhenDone::DropContent
+        }
+    }
 }
 
 /// What a move did.
@@ -102,6 +134,8 @@ pub struct Moved {
     pub lost: Vec<(usize, Claimed)>,
     /// Queues with due schedules.
     pub ticking: Vec<usize>,
+    /// Dependents were freed, cancelled or brought back, or items have expired, in any queue.
+    pub has_flowed: bool,
     /// More items could become claimable, so an empty result does not mean that the queues are empty.
     pub is_more: bool,
     /// The worker lease belongs to another worker, so nothing was claimed.
@@ -120,7 +154,8 @@ pub struct Granted {
 }
 
 impl dyn View + '_ {
-    /// Whether a delayed item, a tick, or a ready item that waits for its queue's rate is due within this time.
+    /// Whether a delayed item, a tick, or a ready item that waits for its queue's rate is due within this time, or an item
+    /// waits for one that is in progress.
     pub fn is_anything_due(&self, queues: &[Served], within_ms: i64) -> Result<bool> {
         if within_ms <= 0 {
             return Ok(false);
@@ -133,6 +168,9 @@ impl dyn View + '_ {
             };
             // A free slot of the rate matters only if an item is ready to use it.
             let start = if start.is_some() && self.is_ready(served.name, &Pick::Queue)? { start } else { None };
+            if self.is_blocked_by_work(served.name)? {
+                return Ok(true);
+            }
             if self.next_due(served.name, true)?.into_iter().chain(start).any(|due| due <= latest) {
                 return Ok(true);
             }

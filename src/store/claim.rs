@@ -19,6 +19,8 @@ pub struct Scout {
     pub freed: bool,
     pub paused: bool,
     pub settings: StoredSettings,
+    /// In any queue, dependents are to be updated or an item has expired.
+    pub flow: bool,
 }
 
 pub trait ClaimTx {

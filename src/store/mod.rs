@@ -13,6 +13,7 @@ mod claim;
 mod engine;
 mod enqueue;
 mod finish;
+mod flow;
 mod foreign;
 mod health;
 mod lease;
@@ -24,15 +25,17 @@ mod repair;
 mod retention;
 mod schedule;
 mod settings;
+mod step;
 
 pub use address::{Address, Removal, has_queue, open, remove};
 #[cfg(feature = "python")]
 pub use address::{COMMIT_CHECK, FORK, LOCKS, install, wake_all};
-pub use advance::{Advance, Closing, End, Granted, LeaseRef, Moved, Served, Want, WhenDone};
+pub use advance::{Advance, Child, Closing, Consequences, End, Granted, LeaseRef, Moved, Served, Want, WhenDone};
 pub use claim::{ClaimTx, Scout};
 pub use engine::{ChangeWatch, CommitSync, Liveness, LockWait, Store};
-pub use enqueue::{Enqueue, EnqueueTx, Enqueued, NewRow, Put};
+pub use enqueue::{Destination, Enqueue, EnqueueTx, Enqueued, Needed, NewRow, Put};
 pub use finish::{Claimed, Fence, FinishTx};
+pub use flow::{FlowTx, Updated, missing};
 pub use foreign::{ForeignStatements, Statement};
 pub use health::Health;
 pub use lease::LeaseTx;
@@ -44,6 +47,7 @@ pub use repair::RepairTx;
 pub use retention::{Ended, ReferencedItem, RetentionTx};
 pub use schedule::ScheduleTx;
 pub use settings::{SettingsTx, StoredSettings};
+pub use step::StepTx;
 
 use crate::error::Result;
 
@@ -64,7 +68,19 @@ pub enum Scope<'a> {
 
 /// A write transaction, with the one clock reading that everything in it shares.
 pub trait Tx:
-    View + EnqueueTx + ClaimTx + ReclaimTx + FinishTx + RepairTx + RetentionTx + RateTx + ScheduleTx + SettingsTx + LeaseTx
+    View
+    + EnqueueTx
+    + ClaimTx
+    + ReclaimTx
+    + FinishTx
+    + FlowTx
+    + RepairTx
+    + RetentionTx
+    + RateTx
+    + ScheduleTx
+    + SettingsTx
+    + LeaseTx
+    + StepTx
 {
     /// Keeps what is read about the scope true until the commit. Called before the read.
     fn lock(&self, scope: Scope) -> Result<()>;

@@ -2,7 +2,7 @@
 
 use super::{Scout, StoredSettings};
 use crate::error::Result;
-use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Pick, Receipt, Schedule, Status};
+use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Pick, Receipt, RecordedStep, Schedule, Status};
 
 /// Which items a page shows.
 pub struct Page<'a> {
@@ -12,6 +12,8 @@ pub struct Page<'a> {
     pub after: Option<i64>,
     pub limit: i64,
     pub newest_first: bool,
+    /// Items that were enqueued into the queue, wherever they are now, rather than those that are in it.
+    pub home: bool,
 }
 
 /// Whether a claim made now would find an item, and until when to sleep otherwise.
@@ -46,7 +48,24 @@ pub struct Held {
 pub trait View {
     fn now(&self) -> Now;
 
+    /// An item that is in the queue, or was enqueued into it.
     fn get(&self, queue: &str, id: i64) -> Result<Option<Item>>;
+
+    /// An item of any queue.
+    fn item(&self, id: i64) -> Result<Option<Item>>;
+
+    /// The ids of the first `most` items that an item waits for or waited for, in their order, including those that are
+    /// gone.
+    fn after(&self, id: i64, most: i64) -> Result<Vec<i64>>;
+
+    /// The ids of the items that an item has made, beginning after one of them; at most `most`.
+    fn children(&self, id: i64, after: i64, most: i64) -> Result<Vec<i64>>;
+
+    /// Items that wait for an item and are not done; at most `most`.
+    fn needed_by(&self, id: i64, most: i64) -> Result<Vec<i64>>;
+
+    /// How many unfinished items were enqueued into the queue and are in another one now.
+    fn away(&self, queue: &str) -> Result<i64>;
 
     /// Returns whether an item of any queue had this id and was removed.
     fn is_gone(&self, id: i64) -> Result<bool>;
@@ -64,6 +83,9 @@ pub trait View {
 
     /// Of the given items, those that have ended or are gone (`None`).
     fn ended_among(&self, queue: &str, ids: &[i64]) -> Result<Vec<(i64, Option<Item>)>>;
+
+    /// A step of a stage of an item.
+    fn step(&self, id: i64, stage: i64, name: &str) -> Result<Option<RecordedStep>>;
 
     /// How an item's attempts ended; the latest `most` of them.
     fn history(&self, queue: &str, id: i64, most: i64) -> Result<Vec<Attempt>>;
@@ -100,6 +122,9 @@ pub trait View {
 
     /// When the next delayed item, tick or paused group needs a worker.
     fn next_due(&self, queue: &str, with_ticks: bool) -> Result<Option<i64>>;
+
+    /// Whether an item of the queue waits for one that is in progress in any queue.
+    fn is_blocked_by_work(&self, queue: &str) -> Result<bool>;
 
     /// Processes that have claimed from the queue; a bounded number.
     fn holders(&self, queue: &str) -> Result<Vec<i64>>;

@@ -14,7 +14,8 @@ pub trait RepairTx {
         run_at: Option<i64>,
     ) -> Result<bool>;
 
-    /// Makes a failed or cancelled item pending, with its retry count reset. Returns whether it did.
+    /// Makes a failed or cancelled item pending, or blocked if it still waits for others, with its retry count reset.
+    /// Returns whether it did; not if one of those has failed, was cancelled or is gone.
     fn retry(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<bool>;
 
     /// Cancels an item that is not in progress. Returns whether it did.

@@ -13,7 +13,7 @@ from membox_queue import AsyncItem, DrainReport, Item
 from programs.describe_item import describe
 from typed_documents import Page
 
-LIVE = {"lost", "cancelled", "stopping"}
+LIVE = {"after", "lost", "cancelled", "stopping"}
 """What an item asks of the file, or of its loop."""
 
 

@@ -20,7 +20,7 @@ def test_a_step_that_fails_says_what_the_steps_before_have_removed(queue, path, 
     sql(path, "UPDATE ingest_queue SET status = 'done', finished_at = '2020-01-01 00:00:00.000'")
     sql(path, "CREATE TRIGGER stop BEFORE DELETE ON ingest_queue WHEN OLD.id = 1200"
               " BEGIN SELECT RAISE(ABORT, 'stop'); END")  # fmt: skip
-    with pytest.raises(QueueError, match=r"1000 items were already processed.*In the last step: .*stop"):
+    with pytest.raises(QueueError, match=r"1000 items were already processed.*In the last portion: .*stop"):
         remove(queue)
     assert queue.counts()["done"] == 500
     sql(path, "DROP TRIGGER stop")

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from membox_queue import StorageError
+from membox_queue import NewItem, Queue, StorageError
 
 
 def test_another_process_sees_the_item_as_soon_as_enqueue_returns(queue, path, sql):
@@ -30,3 +30,11 @@ def test_what_the_error_about_used_up_ids_advises_helps(queue, path, sql):
     queue.delete(9223372036854775807)
     sql(path, "UPDATE sqlite_sequence SET seq = 5 WHERE name = 'ingest_queue'")
     assert queue.enqueue("x") == 6
+
+
+def test_a_queue_of_another_database_is_refused(queue):
+    with Queue(":memory:", "elsewhere") as elsewhere:
+        with pytest.raises(ValueError, match=r"^items\[1\]: the queue 'elsewhere' is in memory, not in "):
+            queue.enqueue_many(["a", NewItem("b", queue=elsewhere)])
+        assert elsewhere.enqueue_many([NewItem("b", queue=elsewhere), NewItem("c", queue="beside")]) == [1, 2]
+    assert queue.pending() == 0

@@ -34,6 +34,20 @@ def test_all_items_are_there_after_the_commit(queue, transaction):
     assert contents(queue) == ["a", b"b", {"c": 1}]
 
 
+def test_items_go_into_several_queues_in_the_callers_transaction(queue, open_queue, transaction):
+    full = open_queue("full", max_pending=2)
+    full.enqueue("there")
+    new = [NewItem("a", queue="other"), NewItem("b", queue=full), "c"]
+    with transaction() as connection:
+        ids = queue.enqueue_many(new, connection=connection)
+        with pytest.raises(QueueFullError) as refused:
+            queue.enqueue_many(new, connection=connection)
+        assert refused.value.queue == "full"
+    other = open_queue("other")
+    assert [contents(other), contents(full), contents(queue)] == [["a"], ["there", "b"], ["c"]]
+    assert other.get(ids[0]).content == "a"
+
+
 def test_a_rollback_leaves_nothing(queue, transaction):
     with suppress(LookupError), transaction() as connection:
         queue.enqueue_many(["a", "b"], connection=connection)

@@ -15,7 +15,7 @@ def test_very_many_come_back_in_steps_and_others_write_in_between(queue, path, s
     queue.enqueue_many(range(1500))
     sql(path, "UPDATE ingest_queue SET status = 'failed', retries = 1")
     sql(path, STOP_AT_1200)
-    with pytest.raises(QueueError, match=r"1000 items were already processed.*In the last step: .*stop"):
+    with pytest.raises(QueueError, match=r"1000 items were already processed.*In the last portion: .*stop"):
         queue.retry_failed()
     assert queue.counts()["pending"] == 1000
     sql(path, "DROP TRIGGER stop")

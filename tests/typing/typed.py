@@ -40,6 +40,8 @@ assert_type(Queue[Doc | None]("memory.db"), Queue[Doc | None])
 assert_type(queue.enqueue(Doc("t")), int)
 assert_type(queue.enqueue_many([Doc("t"), NewItem(Doc("t"), priority=1)]), list[int | Any])
 assert_type(NewItem(Doc("t")), NewItem[Doc])
+assert_type(NewItem("text", queue="texts"), NewItem[Any])
+assert_type(queue.enqueue_many([Doc("t"), NewItem("text", queue="texts")]), list[int | Any])
 
 queue.drain(lambda item: item.content.title)
 queue.drain(lambda items: [item.content.title for item in items], batch="group")

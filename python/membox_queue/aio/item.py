@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 from types import GetSetDescriptorType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from membox_queue import _native
+from membox_queue.options import ChildOptions
+from membox_queue.signatures import shows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from datetime import datetime
+    from collections.abc import Callable, Coroutine, Iterable
+    from datetime import datetime, timedelta
     from types import TracebackType
-    from typing import Self
+    from typing import Literal, Self, Unpack
 
     from typing_extensions import TypeVar as TypeVarWithDefault
 
@@ -27,12 +31,15 @@ class AsyncItem(Generic[C_co]):
     """A claimed item in asyncio; `async with item:` ends the claim as `with item:` does.
 
     All attributes of `Item` can be read here, except those that read the file: `lost` is what is known so far, and
-    `is_lost`, `is_cancelled`, `check` and `set_progress` are awaited.
+    `is_lost`, `is_cancelled`, `check`, `after` and `set_progress` are awaited.
     """
 
     if TYPE_CHECKING:
         id: int
         queue: str
+        home: str
+        stage: int
+        parent: int | None
         project: str | None
         source_path: str | None
         doc_date: str | None
@@ -52,6 +59,7 @@ class AsyncItem(Generic[C_co]):
         finished_at: datetime | None
         run_at: datetime | None
         lease_until: datetime | None
+        expires_at: datetime | None
         stopping: bool
         progress: float | None
         progress_note: str | None
@@ -90,6 +98,40 @@ class AsyncItem(Generic[C_co]):
         """Raise `StaleClaimError` if the claim is lost or the item was cancelled."""
         await self._run(self._item.check)
 
+    @shows(ChildOptions, lambda: _native.Item.enqueue)
+    def enqueue(
+        self, content: Any, *, queue: str | _native._NamedQueue | None = None, **options: Unpack[ChildOptions]
+    ) -> None:
+        """Enqueue an item with the end of this one; a plain call, see `Item.enqueue`."""
+        self._item.enqueue(content, queue=queue, **options)
+
+    async def after(self) -> list[_native.Item[Any] | None]:
+        """Return the items it has waited for; see `Item.after`."""
+        return list(await self._run(getattr, self._item, "after"))
+
+    async def step(
+        self, name: str, function: Callable[..., Any], /, *arguments: Any, connection: Any = None, **named: Any
+    ) -> Any:
+        """Call a function once, or await a coroutine function; see `Item.step`."""
+        if (known := await self._run(self._item._find_step, name)) is not None:
+            return known[0]
+        result = function(*arguments, **named)
+        if inspect.isawaitable(result):
+            result = await result
+        if (run_sync := getattr(connection, "run_sync", None)) is not None:
+            return await run_sync(lambda own: self._item._add_step(name, result, own))
+        return await self._run(self._item._add_step, name, result, connection)
+
+    async def sleep(self, name: str, seconds: float | timedelta, /) -> None:
+        """Sleep once, without holding a slot; see `Item.sleep`."""
+        await self._run(self._item.sleep, name, seconds)
+
+    async def gather(
+        self, name: str, items: Iterable[Any], /, *, if_failed: Literal["cancel", "run"] = "cancel"
+    ) -> list[_native.Item[Any] | Any]:
+        """Enqueue items once, and wait until all are done; see `Item.gather`."""
+        return list(await self._run(functools.partial(self._item.gather, if_failed=if_failed), name, items))
+
     async def set_progress(self, fraction: float, note: str | None = None) -> bool:
         """Record how far the work is. Return False if the claim was lost."""
         return bool(await self._run(self._item.set_progress, fraction, note))
@@ -106,9 +148,9 @@ class AsyncItem(Generic[C_co]):
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    ) -> bool:
         task = asyncio.current_task()
-        await self._run(self._item._leave, error, task is not None and task.cancelling() > 0)
+        return bool(await self._run(self._item._leave, error, task is not None and task.cancelling() > 0))
 
     def as_dict(self) -> dict[str, Any]:
         """Return what is known about the item; see `Item.as_dict`."""

@@ -133,6 +133,8 @@ class AsyncQueue(Calls[C], Generic[C]):
     mark_failed = ending(Queue.mark_failed)
     mark_done = ending(Queue.mark_done)
     release = ending(Queue.release)
+    answer = verb(Queue.answer)
+    tree = verb(Queue.tree)
     extend = ending(Queue.extend)
     retry_failed = verb(Queue.retry_failed)
     retry = verb(Queue.retry)
@@ -212,11 +214,11 @@ class AsyncQueue(Calls[C], Generic[C]):
         limit: int = 50,
         after: int | None = None,
         newest_first: bool = False,
+        home: bool = False,
     ) -> list[_native.Item[C]]:
         """Return a page of items in the order of their ids."""
-        return await self._call(
-            Queue.items, status, project=project, group=group, limit=limit, after=after, newest_first=newest_first
-        )
+        page = {"limit": limit, "after": after, "newest_first": newest_first}
+        return await self._call(Queue.items, status, project=project, group=group, home=home, **page)
 
     async def failures(self, limit: int = 5) -> list[_native.Item[C]]:
         """Return the latest failed items, newest first."""

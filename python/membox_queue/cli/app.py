@@ -17,9 +17,9 @@ A durable work queue inside an SQLite file.
            list, show          items, or one in full
            failures            what failed, and why
   Repair   retry, replay       return failed items to pending; enqueue copies
-           cancel, run-now     end items; end their delay
-           delete, purge       remove items by id; remove all of one status
-           prune               remove what ended long ago
+           cancel, answer      end items; end one with a result of your own
+           run-now, delete     end a delay; remove items by id
+           purge, prune        remove all of one status, or what ended long ago
            pause, resume       stop all claims; allow them again
   Set up   schedule            enqueue an item repeatedly
            configure           settings that hold for all processes
@@ -105,6 +105,7 @@ app.command()(listing.failures)
 app.command()(repair.retry)
 app.command()(repair.replay)
 app.command()(repair.cancel)
+app.command()(repair.answer)
 app.command()(repair.delete)
 app.command()(repair.purge)
 app.command()(repair.prune)

@@ -2,12 +2,13 @@
 
 import json
 import sys
+from contextlib import ExitStack
 from typing import Annotated, Any
 
 import typer
 
 from membox_queue import Attempt, Item
-from membox_queue.cli import overview, screen
+from membox_queue.cli import overview, screen, tree
 from membox_queue.cli.opening import DEFAULT_DB, DEFAULT_NAME, known
 from membox_queue.cli.options import AsJson, Db, Name
 from membox_queue.cli.usage import UsageError
@@ -22,7 +23,7 @@ Id = Annotated[int, typer.Argument(metavar="ID", help="The id of the item.")]
 def list_items(
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
-    status: Annotated[str | None, typer.Option(help="pending, processing, done, failed or cancelled.")] = None,
+    status: Annotated[str | None, typer.Option(help="pending, processing, blocked, done, failed or cancelled.")] = None,
     project: Annotated[str | None, typer.Option(help="Only items of this project.")] = None,
     group: Annotated[str | None, typer.Option(help="Only items of this group.")] = None,
     limit: Limit = 20,
@@ -75,25 +76,30 @@ def show(
     content: Annotated[bool, typer.Option("--content", help="Write only the content, unchanged.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show one item: its fields, history and content."""
-    with known(db, queue) as opened:
-        item = found(opened, id)
-        history = opened.history(id)
+    """Show one item of any queue: its fields, history, content, and what it waits for."""
+    with ExitStack() as stack:
+        opened = owner(stack.enter_context(known(db, queue)), id, stack)
+        item, root, history = opened.get(id), opened.tree(id), opened.history(id)
+    if item is None or root is None:
+        raise UsageError(f"item {id} was removed a moment ago")
     if as_json:
-        screen.write_json(wire.whole(item, history))
+        screen.write_json({**wire.whole(item, history), **tree.facts(root)})
     elif content:
         write(item.content)
     else:
         show_item(item, history)
+        tree.show_tree(root)
 
 
-def found(queue: Queue, id: int) -> Item:
-    """Return an item, or raise UsageError if the queue has none of that id."""
-    if (item := queue.get(id)) is None:
-        elsewhere = [name for name in queue.queues() if name != queue.name]
-        others = f"; other queues of the file: {', '.join(elsewhere)}" if elsewhere else ""
-        raise UsageError(f"the queue {queue.name} has no item {id}{others}")
-    return item
+def owner(queue: Queue, id: int, stack: ExitStack) -> Queue:
+    """Return the queue that an item is in or began in. Raise UsageError if the file has no item of that id."""
+    if queue.get(id) is not None:
+        return queue
+    for name in queue.queues():
+        other = stack.enter_context(Queue(queue.path or ":memory:", name))
+        if other.get(id) is not None:
+            return other
+    raise UsageError(f"no queue of the file has an item {id}")
 
 
 def write(content: Any) -> None:
@@ -113,7 +119,7 @@ def as_text(content: Any) -> str:
 def show_item(item: Item, history: list[Attempt]) -> None:
     """Print an item for people."""
     seen = wire.brief(item)
-    times = ("enqueued_at", "run_at", "started_at", "finished_at")
+    times = ("enqueued_at", "run_at", "started_at", "finished_at", "expires_at")
     facts: list[list[Any]] = [["status", screen.status_text(item.status)]]
     facts += [
         [name.removesuffix("_at").replace("_", " "), f"{value:%Y-%m-%d %H:%M:%S} UTC"]
@@ -135,7 +141,7 @@ def show_item(item: Item, history: list[Attempt]) -> None:
         rows = [attempt_row(attempt) for attempt in history]
         parts += ["", screen.text("history", "bold"), screen.indented(screen.table(columns, rows))]
     screen.show(*parts)
-    if item.error and item.status == "failed":
+    if item.error and item.status in ("failed", "cancelled"):
         passage("error", item.error)
     if item.result is not None:
         passage("result", as_text(item.result))

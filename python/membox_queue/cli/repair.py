@@ -1,6 +1,8 @@
-"""retry, replay, run-now, cancel, delete, purge, prune, pause and resume: administration of items and queues."""
+"""retry, replay, run-now, cancel, answer, delete, purge, prune, pause, resume: changing items and queues by hand."""
 
+import json
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +16,7 @@ from membox_queue.queue import Queue
 from membox_queue.terminal_text import duration, number
 
 Ids = Annotated[list[int], typer.Argument(metavar="ID", help="The ids of the items.")]
+Tree = Annotated[bool, typer.Option("--tree", help="Also what the items wait for and what they have made.")]
 
 
 def retry(
@@ -21,6 +24,7 @@ def retry(
     db: Db = DEFAULT_DB,
     queue: Name = DEFAULT_NAME,
     everything: Annotated[bool, typer.Option("--all", help="Every failed item.")] = False,
+    tree: Annotated[bool, typer.Option("--tree", help="Also those that the items wait for.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Return failed or cancelled items to pending, at their original position, with the retry count reset."""
@@ -28,8 +32,10 @@ def retry(
         raise UsageError("name the items, or give --all for every failed one")
     with known(db, queue) as opened:
         if ids:
-            otherwise = "is neither failed nor cancelled, or its key is in use again"
-            each(opened, ids, opened.retry, "returned to pending", otherwise, as_json)
+            otherwise = (
+                "is neither failed nor cancelled, its key is in use again, or it waits for one that failed (--tree)"
+            )
+            each(opened, ids, partial(opened.retry, tree=tree), "returned to pending", otherwise, as_json)
             return
         returned, kept = opened.retry(status="failed"), opened.counts()["failed"]
     left = f"; {kept:,} not returned, because their key is in use again" if kept else ""
@@ -53,19 +59,71 @@ def run_now(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: 
         each(opened, ids, opened.run_now, "due now", "does not wait for a time", as_json)
 
 
-def cancel(ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
+def cancel(
+    ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, tree: Tree = False, as_json: AsJson = False
+) -> None:
     """Cancel unfinished items; a running handler can check item.cancelled."""
     with known(db, queue) as opened:
-        each(opened, ids, opened.cancel, "cancelled", "is finished, already cancelled, or does not exist", as_json)
+        otherwise = "is finished, already cancelled, or does not exist"
+        each(opened, ids, partial(opened.cancel, tree=tree), "cancelled", otherwise, as_json)
 
 
 def delete(
-    ids: Ids, db: Db = DEFAULT_DB, queue: Name = DEFAULT_NAME, yes: Yes = False, as_json: AsJson = False
+    ids: Ids,
+    db: Db = DEFAULT_DB,
+    queue: Name = DEFAULT_NAME,
+    tree: Tree = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
 ) -> None:
     """Remove items, whatever their status."""
     with known(db, queue) as opened:
-        confirm(f"Remove {named(ids)}?", yes)
-        each(opened, ids, opened.delete, "removed", "does not exist", as_json)
+        confirm(f"Remove {named(ids)}{' with all that they wait for' if tree else ''}?", yes)
+        each(opened, ids, partial(opened.delete, tree=tree), "removed", "does not exist", as_json)
+
+
+def answer(
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="ID [JSON]", help="The item, and its result; with --key only that.")
+    ] = None,
+    db: Db = DEFAULT_DB,
+    queue: Name = DEFAULT_NAME,
+    error: Annotated[str | None, typer.Option(metavar="TEXT", help="Let the item fail with this error.")] = None,
+    key: Annotated[str | None, typer.Option(help="The item that has this key.")] = None,
+    key_ttl: Annotated[
+        float | None,
+        typer.Option(parser=time_span, metavar="TIME", help="How long to keep an answer that comes first."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """End an item without a worker: done with a result, or failed with an error."""
+    given = list(arguments or [])
+    if key is None and not given:
+        raise UsageError("name the item by its id, or by --key")
+    about: dict[str, Any] = {"key": key, "key_ttl": key_ttl} if key is not None else {"id": number_of(given.pop(0))}
+    if len(given) > 1 or (given and error is not None):
+        raise UsageError("give one result as JSON, or an --error")
+    what = f"item {about['id']}" if key is None else f"the item with the key {key!r}"
+    with known(db, queue) as opened:
+        if not opened.answer(**about, result=json_value(given[0]) if given else None, error=error):
+            raise UsageError(f"{what} of {queue} is done, cancelled, or does not exist; see: membox-queue list")
+    tell(f"{what} answered", {"queue": queue, **about, "answered": True}, as_json)
+
+
+def number_of(typed: str) -> int:
+    """Read an id."""
+    try:
+        return int(typed)
+    except ValueError:
+        raise UsageError(f"{typed!r} is no id; the result comes after the id") from None
+
+
+def json_value(typed: str) -> Any:
+    """Read a result."""
+    try:
+        return json.loads(typed)
+    except ValueError:
+        raise UsageError(f"{typed!r} is not JSON; a text needs quotes: '\"yes\"'") from None
 
 
 def purge(

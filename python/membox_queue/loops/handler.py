@@ -86,7 +86,7 @@ class Payload:
 
     def pack_result(self, result: Any) -> Any:
         """Return the result as JSON by the annotated return type. TypeError or ValueError if it does not match."""
-        if self.result is None:
+        if self.result is None or isinstance(result, _native.Next):
             return result
         try:
             return self.result.encode(result)
@@ -146,6 +146,14 @@ class Handler(Registered[P, R]):
         """Enqueue a call with these arguments, and return the item's id."""
         return self.queue.enqueue(self.payload.pack(arguments, named))
 
+    def item(self, *arguments: P.args, **named: P.kwargs) -> _native.NewItem[Any]:
+        """Return a call with these arguments for `enqueue_many` and `Item.enqueue`."""
+        return _native.NewItem(self.payload.pack(arguments, named), queue=self.queue)
+
+    def next(self, *arguments: P.args, **named: P.kwargs) -> Any:
+        """Return the next stage: a handler that returns it lets its item go on with a call of this one."""
+        return _native.Next(self.payload.pack(arguments, named), queue=self.queue)
+
     @shows(CallOptions, lambda: _native.Queue.enqueue)
     def options(self, **options: Unpack[CallOptions]) -> Prepared[P]:
         """Set options of the next item, as in `Queue.enqueue`: `send.options(delay=30).enqueue("you", "hello")`."""
@@ -164,6 +172,16 @@ class Prepared(Generic[P]):
         options: Any = self._options
         return self._handler.queue.enqueue(self._handler.payload.pack(arguments, named), **options)
 
+    def item(self, *arguments: P.args, **named: P.kwargs) -> _native.NewItem[Any]:
+        """Return a call with these arguments and the options for `enqueue_many` and `Item.enqueue`."""
+        options: Any = self._options
+        return _native.NewItem(self._handler.payload.pack(arguments, named), queue=self._handler.queue, **options)
+
+    def next(self, *arguments: P.args, **named: P.kwargs) -> Any:
+        """Return the next stage with these arguments and the options."""
+        options: Any = self._options
+        return _native.Next(self._handler.payload.pack(arguments, named), queue=self._handler.queue, **options)
+
 
 class AsyncHandler(Registered[P, R]):
     """A plain or coroutine function that `@queue.handler` made the handler of an `AsyncQueue`."""
@@ -176,6 +194,14 @@ class AsyncHandler(Registered[P, R]):
     async def enqueue(self, *arguments: P.args, **named: P.kwargs) -> int:
         """Enqueue a call with these arguments, and return the item's id."""
         return await self.queue.enqueue(self.payload.pack(arguments, named))
+
+    def item(self, *arguments: P.args, **named: P.kwargs) -> _native.NewItem[Any]:
+        """Return a call with these arguments for `enqueue_many` and `Item.enqueue`."""
+        return _native.NewItem(self.payload.pack(arguments, named), queue=self.queue)
+
+    def next(self, *arguments: P.args, **named: P.kwargs) -> Any:
+        """Return the next stage: a handler that returns it lets its item go on with a call of this one."""
+        return _native.Next(self.payload.pack(arguments, named), queue=self.queue)
 
     @shows(CallOptions, lambda: _native.Queue.enqueue)
     def options(self, **options: Unpack[CallOptions]) -> AsyncPrepared[P]:
@@ -194,6 +220,16 @@ class AsyncPrepared(Generic[P]):
         """Enqueue a call with these arguments and the options, and return the item's id; None if it was skipped."""
         options: Any = self._options
         return await self._handler.queue.enqueue(self._handler.payload.pack(arguments, named), **options)
+
+    def item(self, *arguments: P.args, **named: P.kwargs) -> _native.NewItem[Any]:
+        """Return a call with these arguments and the options for `enqueue_many` and `Item.enqueue`."""
+        options: Any = self._options
+        return _native.NewItem(self._handler.payload.pack(arguments, named), queue=self._handler.queue, **options)
+
+    def next(self, *arguments: P.args, **named: P.kwargs) -> Any:
+        """Return the next stage with these arguments and the options."""
+        options: Any = self._options
+        return _native.Next(self._handler.payload.pack(arguments, named), queue=self._handler.queue, **options)
 
 
 if TYPE_CHECKING:

@@ -161,6 +161,8 @@ class Loop:
         counts = self.counts
         return DrainReport(
             done=counts["done"],
+            moved=counts["moved"],
+            blocked=counts["blocked"],
             failed=counts["failed"],
             postponed=counts["postponed"],
             retried=self.retried,

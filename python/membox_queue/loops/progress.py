@@ -28,11 +28,11 @@ logger = logging.getLogger("membox_queue")
 class LoopEvent:
     """An event of one item in a loop.
 
-    - `kind`: claimed, done, failed, postponed, released, lost or cancelled.
+    - `kind`: claimed, done, moved, blocked, failed, postponed, released, lost or cancelled.
     - `item`: the item, as it was claimed.
     """
 
-    kind: Literal["claimed", "done", "failed", "postponed", "released", "lost", "cancelled"]
+    kind: Literal["claimed", "done", "moved", "blocked", "failed", "postponed", "released", "lost", "cancelled"]
     item: _native.Item
 
 

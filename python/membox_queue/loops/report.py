@@ -10,8 +10,10 @@ class DrainReport:
     """What a loop did.
 
     - `done`: items whose handler returned.
+    - `moved`: items that went on to their next stage.
     - `failed`: items that ended as failed.
-    - `postponed`: items that went back to pending for an automatic retry.
+    - `postponed`: items that went back to pending for an automatic retry, or that sleep.
+    - `blocked`: items that wait for others now.
     - `retried`: failed items that `retry_failed` returned to pending before the drain began.
     - `released`: items that were released without counting an attempt.
     - `lost`: items that another worker had reclaimed before their end could be recorded.
@@ -22,8 +24,10 @@ class DrainReport:
     """
 
     done: int = 0
+    moved: int = 0
     failed: int = 0
     postponed: int = 0
+    blocked: int = 0
     retried: int = 0
     released: int = 0
     lost: int = 0

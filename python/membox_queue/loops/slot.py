@@ -6,8 +6,10 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
+from membox_queue import _native
 from membox_queue.errors import (
     CorruptDatabaseError,
+    DuplicateItemError,
     NotADatabaseError,
     PayloadTooLargeError,
     QueueBusyError,
@@ -25,7 +27,6 @@ from membox_queue.loops.requests import Call, Handle, Pause, Wait
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from membox_queue import _native
     from membox_queue.loops.loop import Loop
     from membox_queue.loops.requests import Requests
 
@@ -79,8 +80,14 @@ class Slot:
                     meant = meaning(raised, bool(result))
                     if meant in ("released", "crashed"):
                         raise raised
+            results: list[Any] = []
             if raised is None:
-                step = yield from self.record(items, results_of(items, fitting, result, loop.plan.batch))
+                results = results_of(items, fitting, result, loop.plan.batch)
+                raised = yield from self.encode_stages(place, items, results)
+            if raised is None:
+                step = yield from self.record(items, results)
+            elif meant == "suspended":
+                step = yield from self.suspend(items, raised)
             elif meant == "exited":
                 yield from self.count_exit(items, raised)
                 raise raised
@@ -99,8 +106,7 @@ class Slot:
 
         Return the error if that is the first item of all, and the items that are left to handle.
         """
-        loop = self.loop
-        queue, shape = loop.queues[place], loop.shapes[place]
+        shape = self.loop.shapes[place]
         for index, item in enumerate(items):
             try:
                 item._fit(shape)
@@ -109,10 +115,43 @@ class Slot:
                     raise
                 if index == 0:
                     return error, items
-                loop.notify_on_error(error, item, "handler")
-                yield from self.call_store("finish", item, queue._fail_batch, items[index:], error)
+                yield from self.fail_from(place, items, index, error)
                 return None, items[:index]
         return None, items
+
+    def encode_stages(
+        self, place: int, items: list[_native.Item], results: list[Any]
+    ) -> Requests[BaseException | None]:
+        """Convert the content of each `Next` among the results to the type of the queue that it goes into.
+
+        The first item whose next stage cannot be stored fails; those behind it are released. Return the error if that
+        is the first item of all.
+        """
+        queue, shape = self.loop.queues[place], self.loop.shapes[place]
+        for index, result in enumerate(results):
+            if not isinstance(result, _native.Next):
+                continue
+            try:
+                results[index] = result._encoded(queue, shape)
+                yield from self.call_store(
+                    "finish", items[index], self.loop.native.check_result, self.number, results[index]
+                )
+            except BaseException as error:
+                if meaning(error) != "failed" or isinstance(error, StorageError | QueueBusyError):
+                    raise
+                if index == 0:
+                    return error
+                yield from self.fail_from(place, items, index, error)
+                # These have their ends.
+                results[index:] = [None] * (len(results) - index)
+                return None
+        return None
+
+    def fail_from(self, place: int, items: list[_native.Item], index: int, error: BaseException) -> Requests[None]:
+        """Fail one item of a batch, and release those behind it."""
+        queue, item = self.loop.queues[place], items[index]
+        self.loop.notify_on_error(error, item, "handler")
+        yield from self.call_store("finish", item, queue._fail_batch, items[index:], error)
 
     def record(self, items: list[_native.Item], results: list[Any]) -> Requests[_native.LoopStep]:
         """Record what the handler returned and claim the next, in one transaction."""
@@ -133,21 +172,31 @@ class Slot:
 
         try:
             return (yield from finish(results))
-        except (TypeError, ValueError, PayloadTooLargeError):
-            pass
+        except DuplicateItemError as error:
+            # An item that the handler enqueued may not be a second one of its key.
+            return (yield from self.record_failure(items, error, is_called_off=False))
+        except (TypeError, ValueError, PayloadTooLargeError) as error:
+            if all(isinstance(result, _native.Next) for result in results):
+                # What the next stage would wait for cannot be.
+                return (yield from self.record_failure(items, error, is_called_off=False))
         # Codecs are imported only when they are needed.
         from membox_queue.content.results import storable
 
-        results = [storable(result) for result in results]
+        results = [result if isinstance(result, _native.Next) else storable(result) for result in results]
         unstored: list[Any] = [None] * len(results)
         for index, (item, result) in enumerate(zip(items, results, strict=False)):
+            if isinstance(result, _native.Next):
+                continue
             try:
                 native.check_result(number, result)
             except (TypeError, ValueError, PayloadTooLargeError) as error:
                 told = fields("result_not_stored", item)
                 logger.warning("the result of item %d is not stored: %s", item.id, error, extra=told)
                 unstored[index], results[index] = result, None
-        step = yield from finish(results)
+        try:
+            step = yield from finish(results)
+        except (ValueError, DuplicateItemError) as error:
+            return (yield from self.record_failure(items, error, is_called_off=False))
         loop.count_unstored(step.ended, unstored)
         return step
 
@@ -180,6 +229,17 @@ class Slot:
             raise (exiting or failure) from raised
         if exiting is not None:
             raise exiting
+        return step
+
+    def suspend(self, items: list[_native.Item], suspended: BaseException) -> Requests[_native.LoopStep]:
+        """Record that a handler sleeps or waits for items, and claim the next, in one transaction."""
+        try:
+            step: _native.LoopStep = yield from self.call_store(
+                "finish", items[0], self.loop.native.failed, self.number, items, suspended
+            )
+        except (ValueError, DuplicateItemError) as error:
+            # What it would wait for cannot be.
+            return (yield from self.record_failure(items, error, is_called_off=False))
         return step
 
     def count_exit(self, items: list[_native.Item], exiting: BaseException) -> Requests[None]:

@@ -5,12 +5,13 @@ loaded by the first fixture that needs it.
 """
 
 from membox_queue.errors import SimulatedCrash
-from membox_queue.testing.assertions import assert_done, assert_empty, assert_enqueued, assert_failed
+from membox_queue.testing.assertions import assert_after, assert_done, assert_empty, assert_enqueued, assert_failed
 from membox_queue.testing.clock import FakeClock
 from membox_queue.testing.draining import DrainNow
 from membox_queue.testing.faults import Fault, Faults
 from membox_queue.testing.plugin import (
     MakeQueue,
+    assert_after_fixture,  # noqa: F401
     assert_done_fixture,  # noqa: F401 - pytest finds fixtures and hooks as attributes of the plugin
     assert_empty_fixture,  # noqa: F401
     assert_enqueued_fixture,  # noqa: F401
@@ -31,6 +32,7 @@ __all__ = [
     "Faults",
     "MakeQueue",
     "SimulatedCrash",
+    "assert_after",
     "assert_done",
     "assert_empty",
     "assert_enqueued",

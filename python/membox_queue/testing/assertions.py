@@ -51,6 +51,24 @@ def assert_failed(
     return expect(queue, "failed", ("failed",), content, count, fields)
 
 
+def assert_after(queue: Queue, item: int | Item, *expected: int | Item) -> list[Item | None]:
+    """Assert that an item waits or waited for exactly these items, in this order, and return them.
+
+    All are given as ids or items. None in the result stands for an item that was removed.
+    """
+    __tracebackhide__ = True
+    id, *wanted = [each if isinstance(each, int) else each.id for each in (item, *expected)]
+    node = queue.tree(id, limit=1_000_000)
+    if node is None or node.item is None:
+        raise AssertionError(f"queue {queue.name!r} has no item {id}")
+    found = [need.id for need in node.after]
+    if found != wanted:
+        there = [need.item for need in node.after if need.item is not None]
+        held = f"\n{listing(there, {})}" if there else ""
+        raise AssertionError(f"expected item {id} after {wanted}, found {found}.{held}")
+    return [need.item for need in node.after]
+
+
 def assert_empty(queue: Queue) -> None:
     """Assert that no item is pending, processing or blocked; finished items do not count."""
     __tracebackhide__ = True

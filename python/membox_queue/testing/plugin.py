@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from membox_queue.errors import end_loops_on
-from membox_queue.testing.assertions import assert_done, assert_empty, assert_enqueued, assert_failed
+from membox_queue.testing.assertions import assert_after, assert_done, assert_empty, assert_enqueued, assert_failed
 from membox_queue.testing.clock import FakeClock
 from membox_queue.testing.draining import DrainNow
 from membox_queue.testing.faults import Faults
@@ -96,6 +96,12 @@ def assert_enqueued_fixture() -> Callable[..., list[Item]]:
 def assert_done_fixture() -> Callable[..., list[Item]]:
     """See `membox_queue.testing.assert_done`."""
     return assert_done
+
+
+@pytest.fixture(name="assert_after")
+def assert_after_fixture() -> Callable[..., list[Item | None]]:
+    """See `membox_queue.testing.assert_after`."""
+    return assert_after
 
 
 @pytest.fixture(name="assert_failed")

@@ -51,6 +51,8 @@ def brief(item: _native.Item) -> dict[str, Any]:
         "run_at": item.run_at,
         "started_at": item.started_at,
         "finished_at": item.finished_at,
+        "expires_at": item.expires_at,
+        "parent": item.parent,
     }
 
 

@@ -9,9 +9,11 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 use super::{Arg, Queue, within_limit};
 use crate::model::NewItem;
 use crate::python::convert::{content as stored, patience};
+use crate::python::destination::plain;
 use crate::python::enlist::Enlistment;
 use crate::python::interpreter_exit::Native;
-use crate::python::new_item::{ItemOptions, new_item};
+use crate::python::new_item::{ItemOptions, NewItem as PyNewItem, needs, new_item, new_needs};
+use crate::python::options::given;
 use crate::python::waits;
 
 #[pymethods]
@@ -63,10 +65,10 @@ impl Queue {
             return Err(PyTypeError::new_err("enqueue_many takes an iterable of contents; for one use enqueue"));
         }
         let (py, queue) = (slf.py(), slf.get());
-        let plain = |content: &Bound<'_, PyAny>| queue.plain(content);
+        let plain = |content: &Bound<'_, PyAny>, new: Option<&PyNewItem>| queue.plain_of(content, new);
         let items = items.try_iter()?.enumerate().map(|(place, item)| {
             let item = item?;
-            let read = |limit| new_item(&item, limit, plain);
+            let read = |limit| new_item(&item, limit, &plain);
             within_limit(py, &[&queue.core], read).map_err(|error| at_place(py, error, place))
         });
         let items = items.collect::<PyResult<Vec<_>>>()?;
@@ -95,7 +97,19 @@ impl Queue {
     pub(super) fn new_item(&self, content: &Bound<'_, PyAny>, options: &ItemOptions<'_>) -> PyResult<NewItem> {
         let plain = self.plain(content)?;
         let content = plain.as_ref().map_or(content, |plain| plain.bind(content.py()));
-        within_limit(content.py(), &[&self.core], |limit| options.item(stored(content, limit)?, limit))
+        let py = content.py();
+        let after = needs(given(&options.after))?;
+        let plain = |content: &Bound<'_, PyAny>, new: Option<&PyNewItem>| self.plain_of(content, new);
+        within_limit(py, &[&self.core], |limit| {
+            let item = options.item(stored(content, limit)?, limit)?;
+            Ok(NewItem { after: new_needs(py, &after, limit, &plain)?, ..item })
+        })
+    }
+
+    /// Converts content by the type of the queue that an item goes into.
+    fn plain_of(&self, content: &Bound<'_, PyAny>, new: Option<&PyNewItem>) -> PyResult<Option<Py<PyAny>>> {
+        let shape = self.shape.get(content.py()).map(|shape| shape.bind(content.py()));
+        plain(content, &self.core, shape, new.and_then(PyNewItem::destination))
     }
 }
 

@@ -8,7 +8,9 @@ use crate::python::convert::{duration_ms, json};
 use crate::python::ending;
 use crate::python::interpreter_exit::Native;
 use crate::python::item::claimed;
+use crate::python::next_stage::Next;
 use crate::queue::ClaimedItem;
+use crate::rules::outcome::Ending;
 
 #[pymethods]
 impl Queue {
@@ -17,19 +19,12 @@ impl Queue {
     fn mark_done(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>, result: Arg) -> PyResult<bool> {
         let (py, queue) = (slf.py(), slf.get());
         let held = claimed(item)?;
-        let read =
-            |result: &Bound<'_, PyAny>| within_limit(py, &[&queue.core], |limit| json("the result", result, limit));
-        let stored = match result.map(read).transpose() {
-            // A value that is not JSON by itself may be one that typed content knows.
-            Err(error) if is_refused(py, &error) && slf.hasattr("_storable")? => {
-                let converted = slf.call_method1("_storable", (result,))?;
-                if result.is_some_and(|result| result.is(&converted)) {
-                    return Err(error);
-                }
-                Some(read(&converted)?)
-            }
-            stored => stored?,
-        };
+        if let Some(Ok(next)) = result.map(|result| result.cast::<Next>()) {
+            let shape = queue.shape.get(py).map(|shape| shape.bind(py));
+            let next = Box::new(next.get().stage(py, &queue.core, shape)?);
+            return Ok(py.native(|| queue.core.finish(held, Ending::Next { next }))?.took_effect());
+        }
+        let stored = stored_result(slf, result)?;
         Ok(py.native(|| queue.core.mark_done(held, stored))?)
     }
 
@@ -97,6 +92,23 @@ impl Queue {
             ));
         }
         Ok(py.native(|| self.core.extend(held, lease_ms))?)
+    }
+}
+
+/// Converts a result to JSON text; typed content knows how to convert some values that are not JSON by themselves.
+pub fn stored_result(slf: &Bound<'_, Queue>, result: Arg) -> PyResult<Option<String>> {
+    let (py, queue) = (slf.py(), slf.get());
+    let read = |result: &Bound<'_, PyAny>| within_limit(py, &[&queue.core], |limit| json("the result", result, limit));
+    match result.map(read).transpose() {
+        // A value that is not JSON by itself may be one that typed content knows.
+        Err(error) if is_refused(py, &error) && slf.hasattr("_storable")? => {
+            let converted = slf.call_method1("_storable", (result,))?;
+            if result.is_some_and(|result| result.is(&converted)) {
+                return Err(error);
+            }
+            read(&converted).map(Some)
+        }
+        stored => stored,
     }
 }
 

@@ -1,5 +1,6 @@
 //! `Queue`: the class and its state; each verb is in the file of its name.
 
+mod answer;
 mod claim;
 mod enqueue;
 mod finish;
@@ -92,8 +93,9 @@ impl Queue {
 
     /// Creates an item that was only read: converted to the queue's type if it fits, else as stored.
     fn shown(&self, py: Python<'_>, item: model::Item) -> PyResult<Item> {
-        let item = Item::read(item);
-        match self.shape.get(py).map_or(Ok(()), |shape| item.fit(py, shape.bind(py))) {
+        let is_here = item.queue == self.core.name();
+        let item = Item::read(item, Some(self.core.clone()));
+        match self.shape.get(py).filter(|_| is_here).map_or(Ok(()), |shape| item.fit(py, shape.bind(py))) {
             Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
             _ => Ok(item),
         }

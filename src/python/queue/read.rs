@@ -13,6 +13,7 @@ use crate::python::convert::{datetime, integer, positive, text};
 use crate::python::interpreter_exit::Native;
 use crate::python::item::Item;
 use crate::python::new_item::group as group_name;
+use crate::python::node::Node;
 use crate::python::worker_info::WorkerInfo;
 use crate::queue::{Filter, Worker};
 use crate::rules::lease::LeaseRecord;
@@ -29,8 +30,9 @@ impl Queue {
     }
 
     #[doc = words!(Queue.items)]
-    #[pyo3(signature = (status = None, *, project = None, group = None, limit = None, after = None, newest_first = false),
-           text_signature = "($self, status=None, *, project=None, group=None, limit=50, after=None, newest_first=False)")]
+    #[pyo3(signature = (status = None, *, project = None, group = None, limit = None, after = None, newest_first = false,
+                        home = false),
+           text_signature = "($self, status=None, *, project=None, group=None, limit=50, after=None, newest_first=False, home=False)")]
     #[allow(clippy::too_many_arguments)]
     fn items(
         &self,
@@ -41,6 +43,7 @@ impl Queue {
         limit: Arg,
         after: Arg,
         newest_first: bool,
+        home: bool,
     ) -> PyResult<Vec<Item>> {
         let status = status.map(parse_status).transpose()?;
         let filter = Filter {
@@ -50,6 +53,7 @@ impl Queue {
             after: after.map(|after| integer("after", after)).transpose()?,
             limit: limit.map_or(Ok(50), |limit| positive("limit", limit))? as usize,
             newest_first,
+            home,
         };
         py.native(|| self.core.items(&filter))?.into_iter().map(|item| self.shown(py, item)).collect()
     }
@@ -65,7 +69,11 @@ impl Queue {
     #[pyo3(signature = (limit = None), text_signature = "($self, limit=50)")]
     fn running(&self, py: Python<'_>, limit: Arg) -> PyResult<Vec<Item>> {
         let limit = limit.map_or(Ok(50), |limit| positive("limit", limit))? as usize;
-        Ok(py.native(|| self.core.running(limit))?.into_iter().map(Item::read).collect())
+        Ok(py
+            .native(|| self.core.running(limit))?
+            .into_iter()
+            .map(|item| Item::read(item, Some(self.core.clone())))
+            .collect())
     }
 
     #[doc = words!(Queue.history)]
@@ -84,6 +92,21 @@ impl Queue {
     #[doc = words!(Queue.pending)]
     fn pending(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(py.native(|| self.core.pending())?)
+    }
+
+    #[doc = words!(Queue._uncovered)]
+    fn _uncovered(&self, py: Python<'_>) -> PyResult<i64> {
+        Ok(py.native(|| self.core.uncovered())?)
+    }
+
+    #[doc = words!(Queue.tree)]
+    #[pyo3(signature = (id = None, *, key = None, limit = None),
+           text_signature = "($self, id=None, *, key=None, limit=1000)")]
+    fn tree(&self, py: Python<'_>, id: Arg, key: Arg, limit: Arg) -> PyResult<Option<Py<Node>>> {
+        let item = target::one("tree", id, key)?;
+        let limit = limit.map_or(Ok(1000), |limit| positive("limit", limit))? as usize;
+        let tree = py.native(|| self.core.tree(&item, limit))?;
+        tree.map(|root| Node::shown(py, root, &|item| self.shown(py, item))).transpose()
     }
 
     #[doc = words!(Queue.group_counts)]

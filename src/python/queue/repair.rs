@@ -15,11 +15,23 @@ use crate::queue::Targets;
 #[pymethods]
 impl Queue {
     #[doc = words!(Queue.retry)]
-    #[pyo3(signature = (id = None, *, key = None, status = None, delay = None),
-           text_signature = "($self, id=None, *, key=None, status=None, delay=0.0)")]
-    fn retry<'py>(&self, py: Python<'py>, id: Arg, key: Arg, status: Arg, delay: Arg) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (id = None, *, key = None, status = None, delay = None, tree = false),
+           text_signature = "($self, id=None, *, key=None, status=None, delay=0.0, tree=False)")]
+    fn retry<'py>(
+        &self,
+        py: Python<'py>,
+        id: Arg,
+        key: Arg,
+        status: Arg,
+        delay: Arg,
+        tree: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let delay = delay_ms(delay)?;
         match target::one_or_several("retry", id, key, status)? {
+            Which::One(item) if tree => py.native(|| self.core.retry_tree(&item, delay))?.into_bound_py_any(py),
+            Which::Several(_) if tree => {
+                Err(PyTypeError::new_err("retry takes one item with tree=True: what it waits for comes back with it"))
+            }
             Which::One(item) => py.native(|| self.core.retry(&item, delay))?.into_bound_py_any(py),
             Which::Several(items) => py.native(|| self.core.retry_many(&items, delay))?.into_bound_py_any(py),
         }
@@ -70,17 +82,17 @@ impl Queue {
     }
 
     #[doc = words!(Queue.cancel)]
-    #[pyo3(signature = (id = None, *, key = None))]
-    fn cancel(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<bool> {
+    #[pyo3(signature = (id = None, *, key = None, tree = false))]
+    fn cancel(&self, py: Python<'_>, id: Arg, key: Arg, tree: bool) -> PyResult<bool> {
         let item = target::one("cancel", id, key)?;
-        Ok(py.native(|| self.core.cancel(&item))?)
+        Ok(py.native(|| if tree { self.core.cancel_tree(&item) } else { self.core.cancel(&item) })?)
     }
 
     #[doc = words!(Queue.delete)]
-    #[pyo3(signature = (id = None, *, key = None))]
-    fn delete(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<bool> {
+    #[pyo3(signature = (id = None, *, key = None, tree = false))]
+    fn delete(&self, py: Python<'_>, id: Arg, key: Arg, tree: bool) -> PyResult<bool> {
         let item = target::one("delete", id, key)?;
-        Ok(py.native(|| self.core.delete(&item))?)
+        Ok(py.native(|| if tree { self.core.delete_tree(&item) } else { self.core.delete(&item) })?)
     }
 
     #[doc = words!(Queue.pause)]

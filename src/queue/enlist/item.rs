@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use super::{Outcome, Rows, Step, Steps, integer, text};
 use crate::error::{Error, Result};
-use crate::model::{NewItem, Now, OnDuplicate, Status, Value};
+use crate::model::{IfFailed, Now, OnDuplicate, Status, Value};
 use crate::queue::Queue;
 use crate::rules::key::{Taken, taken};
 use crate::rules::room;
-use crate::store::{ForeignStatements, Statement};
+use crate::store::{ForeignStatements, Needed, Put, Statement, missing};
 
 pub struct ItemSteps {
     /// The statement that is running.
@@ -20,6 +20,25 @@ pub struct ItemSteps {
     max_pending: Option<i64>,
     insert: Option<Statement>,
     replace: Option<Statement>,
+    needs: Needs,
+    /// Whether the item was inserted, rather than found by its key.
+    is_new: bool,
+}
+
+/// What the item waits for.
+struct Needs {
+    /// New ones have no id until they are enqueued.
+    ids: Vec<Option<i64>>,
+    /// Those that are enqueued before it, each with its place among the others.
+    children: Vec<(usize, ItemSteps)>,
+    /// The children that did not exist before.
+    own: Vec<i64>,
+    if_failed: IfFailed,
+    now: Now,
+    /// Whether one of them is not done.
+    is_open: bool,
+    /// Those that have failed or were cancelled.
+    ended: Vec<i64>,
 }
 
 struct KeyStatements {
@@ -44,31 +63,56 @@ enum Running {
     /// After an insert, or after the replacement of this item.
     Written(Option<i64>),
     Triggers(Option<i64>),
+    /// Enqueues the child of this number.
+    Child(usize),
+    /// Records that the item has made the child of this number.
+    Parent(i64, usize),
+    /// Looks at the needed item of this number.
+    Need(usize),
+    /// The item was inserted, and waits for so many.
+    Waits(i64, usize),
+    /// The item waits for all; what has become of so many of them takes effect.
+    Ended(i64, usize),
+    Looked(i64, usize),
 }
 
 impl ItemSteps {
-    /// With `is_bounded`, the enqueue is refused if the queue is full.
-    pub fn new(queue: &Queue, item: NewItem, now: Now, is_bounded: bool) -> Result<Self> {
+    /// With a limit, the enqueue is refused if so many items are pending.
+    pub fn new(queue: &Queue, name: &str, mut put: Put, now: Now, max_pending: Option<i64>) -> Result<Self> {
         let foreign = queue.session()?.store.foreign();
-        let (row, key) = queue.prepare(item)?.at(now);
+        let (mut ids, mut children) = (Vec::new(), Vec::new());
+        for need in std::mem::take(&mut put.needs) {
+            match need {
+                Needed::Id(id) => ids.push(Some(id)),
+                Needed::Put(name, put) => {
+                    children.push((ids.len(), Self::new(queue, &name, *put, now, None)?));
+                    ids.push(None);
+                }
+            }
+        }
+        let (own, ended) = (Vec::new(), Vec::new());
+        let needs = Needs { ids, children, own, if_failed: put.if_failed, now, is_open: false, ended };
+        let (row, key) = put.at(now);
         let key = match (&row.key, key) {
-            (Some(name), Some(key)) => Some(KeyStatements {
-                name: name.clone(),
+            (Some(key_name), Some(key)) => Some(KeyStatements {
+                name: key_name.clone(),
                 on_duplicate: key.on_duplicate,
-                find: foreign.find_key(queue.name(), name, key.since(now), now)?,
-                free: Some(foreign.free_key(queue.name(), name)?),
+                find: foreign.find_key(name, key_name, key.since(now), now)?,
+                free: Some(foreign.free_key(name, key_name)?),
             }),
             _ => None,
         };
         Ok(Self {
             running: Running::Nothing,
             foreign,
-            queue: queue.name().to_owned(),
             path: queue.path(),
             key,
-            max_pending: queue.settings().settings.max_pending.filter(|_| is_bounded),
-            insert: Some(foreign.enqueue(queue.name(), &row, now)?),
+            max_pending,
+            insert: Some(foreign.enqueue(name, &row, now)?),
             replace: Some(foreign.replace(&row)?),
+            queue: name.to_owned(),
+            needs,
+            is_new: false,
         })
     }
 }
@@ -99,10 +143,37 @@ impl Steps for ItemSteps {
             Running::FindAgain => first.map_or(Ok(Step::Fail), |row| self.found(row)),
             Running::Replace(id) => Ok(self.run(Running::Written(Some(id)), self.foreign.written())),
             Running::Written(replaced) => match first.map(|row| (integer(row, 0), integer(row, 1))) {
-                Some((inserted, changes)) if changes > 0 => Ok(done(Some(replaced.unwrap_or(inserted)))),
+                Some((_, changes)) if changes > 0 && replaced.is_some() => Ok(done(replaced)),
+                Some((inserted, changes)) if changes > 0 => {
+                    self.is_new = true;
+                    self.adopt(inserted, 0)
+                }
                 // The reported row id belongs to another item.
                 _ => Ok(self.run(Running::Triggers(replaced), self.foreign.foreign_triggers())),
             },
+            Running::Child(number) => {
+                let (_, child) = &mut self.needs.children[number];
+                match child.next(rows)? {
+                    Step::Done(Outcome::Ids(ids)) => self.child_done(number, ids.first().copied().flatten()),
+                    step => Ok(step),
+                }
+            }
+            Running::Parent(id, count) => self.adopt(id, count + 1),
+            Running::Need(number) => {
+                let Some(id) = self.needs.ids[number] else { return self.insert_after(number + 1) };
+                let status = first.map(|row| text(row, 0)).ok_or_else(|| missing(id))?;
+                self.needs.is_open |= status != "done";
+                if matches!(status.as_str(), "failed" | "cancelled") && !self.needs.ended.contains(&id) {
+                    self.needs.ended.push(id);
+                }
+                self.insert_after(number + 1)
+            }
+            Running::Waits(id, count) => self.wait(id, count + 1),
+            Running::Ended(id, count) => {
+                let (needed, now) = (self.needs.ended[count], self.needs.now);
+                Ok(self.run(Running::Looked(id, count), self.foreign.update_dependents(needed, now)?))
+            }
+            Running::Looked(id, count) => self.note_ended(id, count + 1),
             Running::Triggers(replaced) => {
                 let what = replaced.map_or_else(|| "the new item".into(), |id| format!("item {id}"));
                 let names: Vec<_> = rows.iter().map(|row| text(row, 0)).collect();
@@ -113,6 +184,9 @@ impl Steps for ItemSteps {
     }
 
     fn failed(&mut self) -> Step {
+        if let Running::Child(number) = self.running {
+            return self.needs.children[number].1.failed();
+        }
         match (&self.running, self.find()) {
             // The caller's transaction may have begun only now. Another process may have enqueued the key before it
             // did.
@@ -158,8 +232,71 @@ impl ItemSteps {
         if let Some(free) = self.key.as_mut().and_then(|key| key.free.take()) {
             return Ok(self.run(Running::Free, free));
         }
-        let insert = self.insert.take().ok_or_else(|| Error::Invalid("this enqueue has ended".into()))?;
+        self.begin_child(0)
+    }
+
+    /// Begins the child of this number, or looks at what the item waits for once all are there.
+    fn begin_child(&mut self, number: usize) -> Result<Step> {
+        if number == self.needs.children.len() {
+            // A child that was skipped, because its key is in use, is not waited for.
+            self.needs.ids.retain(Option::is_some);
+            return self.insert_after(0);
+        }
+        self.running = Running::Child(number);
+        match self.needs.children[number].1.begin()? {
+            Step::Done(Outcome::Ids(ids)) => self.child_done(number, ids.first().copied().flatten()),
+            step => Ok(step),
+        }
+    }
+
+    fn child_done(&mut self, number: usize, id: Option<i64>) -> Result<Step> {
+        let (place, child) = &self.needs.children[number];
+        self.needs.ids[*place] = id;
+        self.needs.own.extend(id.filter(|_| child.is_new));
+        self.begin_child(number + 1)
+    }
+
+    /// Records that the inserted item has made the next of its children.
+    fn adopt(&mut self, id: i64, count: usize) -> Result<Step> {
+        match self.needs.own.get(count) {
+            Some(child) => {
+                let statement = self.foreign.set_parent(*child, id)?;
+                Ok(self.run(Running::Parent(id, count), statement))
+            }
+            None => self.wait(id, 0),
+        }
+    }
+
+    /// Looks at the needed item of this number, or inserts the item once all are known.
+    fn insert_after(&mut self, number: usize) -> Result<Step> {
+        if let Some(id) = self.needs.ids.get(number).copied().flatten() {
+            let statement = self.foreign.status(id)?;
+            return Ok(self.run(Running::Need(number), statement));
+        }
+        let mut insert = self.insert.take().ok_or_else(|| Error::Invalid("this enqueue has ended".into()))?;
+        if self.needs.is_open {
+            self.foreign.block(&mut insert);
+        }
         Ok(self.run(Running::Insert, insert))
+    }
+
+    /// Makes the inserted item wait for the next of the items it needs.
+    fn wait(&mut self, id: i64, place: usize) -> Result<Step> {
+        match self.needs.ids.get(place).copied().flatten() {
+            Some(needed) => {
+                let statement = self.foreign.wait_for(id, place as i64, needed, self.needs.if_failed)?;
+                Ok(self.run(Running::Waits(id, place), statement))
+            }
+            None => self.note_ended(id, 0),
+        }
+    }
+
+    /// What has become of a needed item already takes effect at once.
+    fn note_ended(&mut self, id: i64, count: usize) -> Result<Step> {
+        match self.needs.ended.get(count) {
+            Some(needed) => Ok(self.run(Running::Ended(id, count), self.foreign.note_awaited(*needed)?)),
+            None => Ok(done(Some(id))),
+        }
     }
 }
 

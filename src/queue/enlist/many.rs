@@ -10,60 +10,81 @@ use crate::store::ForeignStatements;
 
 pub struct ManySteps {
     foreign: &'static dyn ForeignStatements,
-    queue: String,
     left: std::vec::IntoIter<ItemSteps>,
     current: Option<ItemSteps>,
     ids: Vec<Option<i64>>,
-    max_pending: Option<i64>,
+    /// The queues that have a limit.
+    bounded: Vec<Bounded>,
+    /// How many of them were counted, before the items and after.
+    counted: usize,
+}
+
+struct Bounded {
+    queue: String,
+    max_pending: i64,
     /// How many items were pending, once that is known.
-    before: Option<i64>,
+    before: i64,
 }
 
 impl ManySteps {
     pub fn new(queue: &Queue, items: Vec<NewItem>) -> Result<Self> {
         let now = queue.options().clock.now();
-        let items =
-            items.into_iter().map(|item| ItemSteps::new(queue, item, now, false)).collect::<Result<Vec<_>>>()?;
+        let (destinations, puts) = queue.prepare_all(items)?;
+        let queues = destinations.iter().map(|destination| destination.stored(queue)).collect::<Vec<_>>();
+        let items = puts.into_iter().map(|put| ItemSteps::new(queue, queues[put.queue].name, put, now, None));
+        let items = items.collect::<Result<Vec<_>>>()?;
+        let bounded = queues.iter().filter_map(|each| {
+            each.max_pending.map(|max_pending| Bounded { queue: each.name.to_owned(), max_pending, before: 0 })
+        });
         Ok(Self {
             foreign: queue.session()?.store.foreign(),
-            queue: queue.name().to_owned(),
             ids: Vec::with_capacity(items.len()),
             left: items.into_iter(),
             current: None,
-            max_pending: queue.settings().settings.max_pending,
-            before: None,
+            bounded: bounded.collect(),
+            counted: 0,
         })
     }
 
-    fn next_item(&mut self) -> Result<Step> {
-        self.current = self.left.next();
-        match (&mut self.current, self.max_pending) {
-            (Some(item), _) => item.begin(),
-            (None, Some(_)) => Ok(Step::Run(self.foreign.counts(&self.queue)?)),
-            (None, None) => Ok(Step::Done(Outcome::Ids(std::mem::take(&mut self.ids)))),
+    /// Counts the next queue that has a limit: all of them before the items, and all again after them.
+    fn next_step(&mut self) -> Result<Step> {
+        if self.counted == self.bounded.len() {
+            self.current = self.left.next();
+            if let Some(item) = &mut self.current {
+                return item.begin();
+            }
+        }
+        match self.bounded.get(self.counted % self.bounded.len().max(1)) {
+            Some(bounded) if self.counted < 2 * self.bounded.len() => {
+                Ok(Step::Run(self.foreign.counts(&bounded.queue)?))
+            }
+            _ => Ok(Step::Done(Outcome::Ids(std::mem::take(&mut self.ids)))),
         }
     }
 }
 
 impl Steps for ManySteps {
     fn begin(&mut self) -> Result<Step> {
-        if self.max_pending.is_some() { Ok(Step::Run(self.foreign.counts(&self.queue)?)) } else { self.next_item() }
+        self.next_step()
     }
 
     fn next(&mut self, rows: &Rows) -> Result<Step> {
         let Some(item) = &mut self.current else {
             let pending = rows.first().map_or(0, |row| integer(row, 0));
-            let Some(before) = self.before else {
-                self.before = Some(pending);
-                return self.next_item();
-            };
-            self.max_pending.map_or(Ok(()), |limit| room::check(&self.queue, limit, before, pending))?;
-            return Ok(Step::Done(Outcome::Ids(std::mem::take(&mut self.ids))));
+            let count = self.bounded.len();
+            let bounded = &mut self.bounded[self.counted % count];
+            if self.counted < count {
+                bounded.before = pending;
+            } else {
+                room::check(&bounded.queue, bounded.max_pending, bounded.before, pending)?;
+            }
+            self.counted += 1;
+            return self.next_step();
         };
         match item.next(rows)? {
             Step::Done(Outcome::Ids(ids)) => {
                 self.ids.extend(ids);
-                self.next_item()
+                self.next_step()
             }
             step => Ok(step),
         }

@@ -1,8 +1,10 @@
 //! Verbs on the caller's own connection, as state machines: each returns the next statement to run, and runs none.
 
+mod answer;
 mod item;
 mod many;
 mod schedule;
+mod step;
 
 use super::Queue;
 use crate::error::{Error, Result};
@@ -26,6 +28,8 @@ pub enum Outcome {
     /// `None` for an item that was skipped, because its key is in use.
     Ids(Vec<Option<i64>>),
     Schedule(Box<Schedule>),
+    /// Whether the item was changed.
+    Changed(bool),
 }
 
 /// The statements of one verb, one after another.
@@ -67,8 +71,12 @@ impl Queue {
     /// Begins an enqueue on the caller's own connection.
     pub fn enlist(&self, item: NewItem) -> Result<Enlistment> {
         self.reread_settings()?;
-        let steps = ItemSteps::new(self, item, self.options.clock.now(), true)?;
-        self.enlistment(Box::new(steps), false)
+        let is_atomic = !item.after.is_empty();
+        let (name, max_pending) = (self.name(), self.settings().settings.max_pending);
+        let (_, mut puts) = self.prepare_all(vec![item])?;
+        let Some(put) = puts.pop() else { return Err(Error::Closed) };
+        let steps = ItemSteps::new(self, name, put, self.options.clock.now(), max_pending)?;
+        self.enlistment(Box::new(steps), is_atomic)
     }
 
     /// Begins an enqueue of several items, all or none, on the caller's own connection.

@@ -29,8 +29,12 @@ impl WorkerLoop {
         };
         // Asked first, so that no change during the look is missed.
         let has_changed = changes.has_changed()?;
+        // A deadline passes without a change.
+        let has_expired = holding
+            .iter()
+            .any(|(queue, items)| items.iter().any(|held| !held.is_settled() && self.queues[*queue].has_expired(held)));
         // A claim is in its slot a little after its commit, which the look before may have seen.
-        if held.is_empty() || (!has_changed && held == last.held) {
+        if held.is_empty() || (!has_changed && !has_expired && held == last.held) {
             return Ok(Vec::new());
         }
         last.held = held;

@@ -1,5 +1,6 @@
 //! The one writer of a file in this process: waiting for it and for the write lock, and its transactions.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -95,16 +96,28 @@ pub(super) struct Writer {
 pub struct WriterState {
     pub triggers: Triggers,
     pub settings: KnownSettings,
+    /// Whether any item waits for another.
+    pub has_dependencies: Cell<Option<bool>>,
 }
 
 impl WriterState {
     pub(super) fn install(connection: &Connection) -> Result<Self> {
-        Ok(Self { triggers: Triggers::install(connection)?, settings: KnownSettings::default() })
+        Ok(Self {
+            triggers: Triggers::install(connection)?,
+            settings: KnownSettings::default(),
+            has_dependencies: Cell::default(),
+        })
+    }
+
+    /// Forgets what other connections may have changed, or a rollback has undone.
+    fn forget(&self) {
+        self.settings.forget();
+        self.has_dependencies.set(None);
     }
 
     fn begin(&self, connection: &Connection) -> Result<()> {
         if self.triggers.begin(connection)? {
-            self.settings.forget();
+            self.forget();
         }
         Ok(())
     }
@@ -160,7 +173,7 @@ impl Database {
             self.discard_connections(&mut writer);
         }
         if outcome.is_err() {
-            writer.state.settings.forget();
+            writer.state.forget();
         }
         if has_served {
             writer.mark_served();

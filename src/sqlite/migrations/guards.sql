@@ -84,7 +84,7 @@ BEGIN
     DELETE FROM membox_queue_steps WHERE item = NEW.id AND NEW.attempt > 0;
     DELETE FROM membox_queue_after WHERE item = NEW.id;
     INSERT INTO membox_queue_awaited
-    SELECT NEW.id WHERE EXISTS (SELECT 1 FROM membox_queue_after WHERE needs = NEW.id)
+    SELECT NEW.id WHERE EXISTS (SELECT 1 FROM membox_queue_after WHERE needs = NEW.id AND state = 0)
        AND NOT EXISTS (SELECT 1 FROM membox_queue_awaited WHERE item = NEW.id);
 END;
 

@@ -3,8 +3,13 @@
 CREATE INDEX ingest_queue_home ON ingest_queue (home, id) WHERE home IS NOT NULL;
 CREATE INDEX ingest_queue_children ON ingest_queue (parent, id) WHERE parent IS NOT NULL;
 CREATE INDEX ingest_queue_blocked ON ingest_queue (queue, id) WHERE status = 'blocked';
-CREATE INDEX ingest_queue_expiring ON ingest_queue (queue, expires_at)
-    WHERE expires_at IS NOT NULL AND status IN ('pending', 'processing', 'blocked');
+-- What began in a queue, is elsewhere now and has not ended.
+CREATE INDEX ingest_queue_away ON ingest_queue (home)
+    WHERE home IS NOT NULL AND status IN ('pending', 'processing', 'blocked');
+-- Deadlines of all queues: no worker may ever claim from the queue that an item waits in for an answer. An item whose
+-- worker was told is not looked at again.
+CREATE INDEX ingest_queue_expiring ON ingest_queue (expires_at)
+    WHERE expires_at IS NOT NULL AND cancelled = 0 AND status IN ('pending', 'processing', 'blocked');
 
 -- Which items an item waits for, in the order given. state: 0 open, 1 met, 2 broken, which has cancelled the item.
 CREATE TABLE membox_queue_after (
@@ -35,6 +40,7 @@ CREATE TABLE membox_queue_steps (
     item   INTEGER NOT NULL,
     stage  INTEGER NOT NULL,
     name   TEXT NOT NULL,
+    kind   TEXT NOT NULL,
     result TEXT NOT NULL,
     at     TEXT NOT NULL,
     PRIMARY KEY (item, stage, name)
@@ -45,14 +51,24 @@ CREATE TABLE membox_queue_steps (
 CREATE VIEW membox_queue_look (item, most, now) AS SELECT NULL, NULL, NULL;
 CREATE TRIGGER membox_queue_look INSTEAD OF INSERT ON membox_queue_look
 BEGIN
-    -- It is no longer failed: those it cancelled wait again.
+    -- It is no longer failed: those it cancelled wait again, unless their key is in use. Of several with one key, the
+    -- latest.
     UPDATE ingest_queue SET status = 'blocked', because = NULL, error = NULL, finished_at = NULL
      WHERE +status = 'cancelled' AND because IS NOT NULL
        AND coalesce((SELECT status FROM ingest_queue WHERE id = NEW.item), 'gone') NOT IN ('failed', 'cancelled', 'gone')
        AND id IN (SELECT item FROM membox_queue_after WHERE needs = NEW.item AND state = 2 ORDER BY item LIMIT NEW.most)
        AND NOT EXISTS (SELECT 1 FROM membox_queue_after AS other INDEXED BY membox_queue_after_open
                         WHERE other.item = ingest_queue.id AND other.state <> 1 AND other.state = 2
-                          AND other.needs <> NEW.item);
+                          AND other.needs <> NEW.item)
+       AND (dedup_key IS NULL
+            OR NOT (EXISTS (SELECT 1 FROM ingest_queue AS twin
+                             WHERE coalesce(twin.home, twin.queue) = coalesce(ingest_queue.home, ingest_queue.queue)
+                               AND twin.dedup_key = ingest_queue.dedup_key
+                               AND twin.status IN ('pending', 'processing', 'blocked'))
+                 OR EXISTS (SELECT 1 FROM ingest_queue AS twin
+                             WHERE coalesce(twin.home, twin.queue) = coalesce(ingest_queue.home, ingest_queue.queue)
+                               AND twin.dedup_key = ingest_queue.dedup_key AND twin.id > ingest_queue.id
+                               AND twin.status = 'cancelled' AND twin.because IS NOT NULL)));
     UPDATE membox_queue_after SET state = 0
      WHERE needs = NEW.item AND state = 2
        AND coalesce((SELECT status FROM ingest_queue WHERE id = NEW.item), 'gone') NOT IN ('failed', 'cancelled', 'gone')

@@ -1,4 +1,5 @@
--- Returns the next time at which an item is due, a lease ends, a schedule ticks or a group's pause ends.
+-- Returns the next time at which an item is due, a lease ends, a schedule ticks, a group's pause ends, or an item of any
+-- queue expires.
 -- ?1 queue ?2 now
 SELECT min(at) FROM (
     SELECT min(run_at) AS at FROM ingest_queue INDEXED BY ingest_queue_delayed
@@ -10,4 +11,8 @@ SELECT min(at) FROM (
     SELECT min(next_at) FROM membox_queue_schedules INDEXED BY membox_queue_schedules_next
      WHERE queue = ?1 AND next_at > ?2
     UNION ALL
-    SELECT min(until) FROM membox_queue_holds INDEXED BY membox_queue_holds_until WHERE queue = ?1 AND until > ?2)
+    SELECT min(until) FROM membox_queue_holds INDEXED BY membox_queue_holds_until WHERE queue = ?1 AND until > ?2
+    UNION ALL
+    SELECT min(expires_at) FROM ingest_queue INDEXED BY ingest_queue_expiring
+     WHERE expires_at IS NOT NULL AND cancelled = 0 AND status IN ('pending', 'processing', 'blocked')
+       AND expires_at > ?2)

@@ -5,4 +5,4 @@ INSERT INTO ingest_queue
      enqueued_at, run_at)
 SELECT queue, content, content_type, project, source_path, doc_date, priority, max_retries, headers, group_key, checksum,
        ?3, ?4
-  FROM ingest_queue WHERE id = ?1 AND queue = ?2 AND content_type <> 'dropped'
+  FROM ingest_queue WHERE id = ?1 AND (queue = ?2 OR home = ?2) AND content_type <> 'dropped'

@@ -1,2 +1,2 @@
 -- Whether `replay` would find an item to copy. ?1 id ?2 queue
-SELECT 1 FROM ingest_queue WHERE id = ?1 AND queue = ?2 AND content_type <> 'dropped'
+SELECT 1 FROM ingest_queue WHERE id = ?1 AND (queue = ?2 OR home = ?2) AND content_type <> 'dropped'

@@ -1,5 +1,6 @@
 -- Returns what a claim made now would find: the first ready item; whether an item is due, a lease has expired, a
--- schedule is due or a group's pause is over. Then whether the queue is paused, and its stored settings.
+-- schedule is due or a group's pause is over. Then whether the queue is paused, and its stored settings. Last, whether
+-- in any queue of the file dependents are to be updated or an item has expired.
 -- ?1 queue ?2 now ?3 lease_ms of the queue ?4 whether to include what only other programs write: times that are not
 -- numbers, and claims without a lease
 SELECT (SELECT id FROM ingest_queue INDEXED BY ingest_queue_ready
@@ -21,4 +22,8 @@ SELECT (SELECT id FROM ingest_queue INDEXED BY ingest_queue_ready
                 WHERE queue = ?1 AND until <= ?2),
        EXISTS (SELECT 1 FROM membox_queue_meta WHERE key = 'paused:' || ?1),
        (SELECT value FROM membox_queue_meta WHERE key = 'settings:' || ?1),
-       (SELECT value FROM membox_queue_meta WHERE key = 'group_limit:' || ?1)
+       (SELECT value FROM membox_queue_meta WHERE key = 'group_limit:' || ?1),
+       EXISTS (SELECT 1 FROM membox_queue_awaited WHERE item >= -9223372036854775808)
+    OR EXISTS (SELECT 1 FROM ingest_queue INDEXED BY ingest_queue_expiring
+                WHERE expires_at IS NOT NULL AND cancelled = 0 AND status IN ('pending', 'processing', 'blocked')
+                  AND expires_at <= ?2)

@@ -18,6 +18,10 @@ mod time;
 
 mod model {
     pub use crate::time::{LATEST_MS, millis};
+
+    /// The stages of an item are no part of this model.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct NextStage;
 }
 
 #[cfg(test)]
@@ -321,7 +325,7 @@ impl State {
         let (verdict, _) = decide(ending, &left, 0.5);
         let before = item.retries;
         match verdict {
-            Verdict::Done { .. } => item.status = Status::Done,
+            Verdict::Done { .. } | Verdict::Moved { .. } | Verdict::Blocked => item.status = Status::Done,
             Verdict::Pending { delay_ms, retries, .. } => {
                 let due = delay_ms.map_or(0, |delay| delay.div_euclid(TICK_MS) as i8);
                 item.status = Status::Pending(due.min(LEASE));

@@ -11,24 +11,24 @@ use crate::model::Event;
 pub(super) const AT_A_TIME: i64 = 1_000;
 
 impl Queue {
-    /// Runs a step until it returns that nothing is left; returns the total number of items.
-    pub(super) fn in_steps(
+    /// Runs a portion after the other until one returns that nothing is left; returns the total number of items.
+    pub(super) fn in_portions(
         &self,
         verb: Verb,
-        mut step: impl FnMut(&Change) -> Result<(usize, bool)> + Send,
+        mut portion: impl FnMut(&Change) -> Result<(usize, bool)> + Send,
     ) -> Result<usize> {
         let mut total = 0;
         loop {
             let mut began = Instant::now();
-            let stepped = self.run(verb, |tx| {
+            let changed = self.run(verb, |tx| {
                 began = Instant::now();
-                let (count, is_more) = step(tx)?;
+                let (count, is_more) = portion(tx)?;
                 if count > 0 {
                     tx.tell(Event::Changed);
                 }
                 Ok((count, is_more))
             });
-            let (count, is_more) = stepped.map_err(|error| after(total, error))?;
+            let (count, is_more) = changed.map_err(|error| after(total, error))?;
             total += count;
             if !is_more {
                 return Ok(total);
@@ -41,12 +41,12 @@ impl Queue {
     }
 }
 
-/// Adds to a step's error how many items the earlier, committed steps changed.
+/// Adds to the error of a portion how many items the earlier, committed ones changed.
 fn after(total: usize, error: Error) -> Error {
     match total {
         0 => error,
         _ => error.retold(|text| {
-            format!("{total} items were already processed; call again for the rest. In the last step: {text}")
+            format!("{total} items were already processed; call again for the rest. In the last portion: {text}")
         }),
     }
 }
