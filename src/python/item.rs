@@ -1,4 +1,6 @@
 //! `Item`: a claimed item, or one that was only read.
+//!
+//! Above 500 lines because every attribute of an item is a method of this one class.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyGenericAlias, PyString, PyType};
 
+use super::block::{self, Block};
 use super::convert::{datetime, object_to_python, text, to_python, type_name};
 use super::ending;
 use super::error::{exception_class, named};
@@ -17,7 +20,7 @@ use crate::error::Error;
 use crate::heartbeat::Heartbeat;
 use crate::model::{self, Content, Status, read_json};
 use crate::queue::{self, ClaimedItem};
-use crate::rules::outcome::{Ending, Settled};
+use crate::rules::outcome::{Ending, Settled, not_committed};
 use crate::sync::Mutex;
 
 #[doc = words!(Item)]
@@ -328,6 +331,16 @@ impl Item {
     }
 
     #[getter]
+    fn _promised(&self) -> bool {
+        matches!(&self.source, Source::Claimed { held, .. } if held.promised().is_some() && !held.is_settled())
+    }
+
+    #[getter]
+    fn _uncommitted(&self) -> bool {
+        matches!(&self.source, Source::Claimed { held, .. } if held.is_broken())
+    }
+
+    #[getter]
     fn _settled(&self) -> bool {
         matches!(&self.source, Source::Claimed { held, .. } if held.is_settled())
     }
@@ -368,6 +381,20 @@ impl Item {
             return Err(self.called_off(py));
         }
         if self.lost(py)? { Err(self.stale(py)) } else { Ok(()) }
+    }
+
+    #[doc = words!(Item.transaction)]
+    #[pyo3(signature = (connection))]
+    fn transaction<'py>(slf: &Bound<'py, Self>, connection: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        block::transaction(connection, Self::_block(slf)?)
+    }
+
+    #[doc = words!(Item._block)]
+    fn _block(slf: &Bound<'_, Self>) -> PyResult<Block> {
+        match &slf.get().source {
+            Source::Claimed { queue, .. } => Block::new(slf, queue),
+            _ => Err(slf.get().held().err().unwrap_or_else(|| Error::Closed.into())),
+        }
     }
 
     fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
@@ -419,12 +446,22 @@ impl Item {
         let settled = py.native(|| {
             *beat.lock() = None;
             let Some(ending) = ending else { return Ok(Settled::Released) };
-            // The body may already have recorded the end, with its own result or reason.
-            held.settled().map_or_else(|| queue.finish(held, ending), Ok)
+            // The body may already have recorded the end, with its own result or reason, or in its own transaction.
+            if let Some(settled) = held.settled() {
+                return Ok(settled);
+            }
+            match ending {
+                Ending::Done { .. } => queue.conclude_promise(held)?.map_or_else(|| queue.finish(held, ending), Ok),
+                ending => queue.finish(held, ending),
+            }
         });
         match settled {
             Ok(Settled::Lost) if exception.is_none() => Err(self.stale(py)),
             Ok(Settled::Cancelled) if exception.is_none() => Err(self.called_off(py)),
+            Ok(_) if exception.is_none() && held.is_broken() => {
+                let why = not_committed(held.promised().unwrap_or(Settled::Done));
+                Err(self.about_this(py, Error::Stale { id: held.item.id, why }.into()))
+            }
             Ok(_) => Ok(false),
             Err(error) if exception.is_none() => Err(error.into()),
             // The body's exception matters more than a failure to record the end.
@@ -452,7 +489,7 @@ impl Item {
     }
 
     /// Adds to an error about the claim which item it is about.
-    fn about_this(&self, py: Python<'_>, error: PyErr) -> PyErr {
+    pub(super) fn about_this(&self, py: Python<'_>, error: PyErr) -> PyErr {
         let is_stale = exception_class(py, "StaleClaimError").is_ok_and(|class| error.is_instance(py, &class));
         let item = self.item();
         let value = error.value(py);

@@ -12,6 +12,7 @@ mod new_item;
 mod settings;
 
 mod attempt;
+mod block;
 mod convert;
 mod ending;
 mod enlist;
@@ -70,8 +71,18 @@ mod _native {
     #[pymodule_export]
     use super::worker_loop::{LoopStep, WorkerLoop};
 
+    #[pymodule_export]
+    use super::block::Block;
+
     use once_cell::sync::Lazy;
     use pyo3::prelude::*;
+
+    #[doc = words!(set_transaction)]
+    #[pyfunction]
+    #[pyo3(signature = (factory, /))]
+    fn set_transaction(py: Python<'_>, factory: Py<PyAny>) {
+        super::block::set_transaction(py, factory);
+    }
 
     #[doc = words!(set_clock)]
     #[pyfunction]

@@ -9,6 +9,7 @@ mod lease;
 mod lock;
 mod membox;
 mod progress;
+mod promise;
 mod rate;
 mod read;
 mod reclaim;
@@ -25,7 +26,7 @@ mod worker_loop;
 mod workers;
 
 pub use claim::{Claim, ClaimedItem};
-pub use enlist::{Enlistment, Outcome as EnlistmentOutcome, Step as EnlistmentStep};
+pub use enlist::{Block, Enlistment, Outcome as EnlistmentOutcome, Repair, Step as EnlistmentStep};
 pub use lock::Lock;
 pub use read::{Filter, Stats};
 pub use settings::Current;

@@ -1,10 +1,10 @@
 //! The statements with which operators change items, on SQLite.
 
-use rusqlite::params;
+use rusqlite::{ToSql, params};
 
 use super::{Transaction, statement};
 use crate::error::Result;
-use crate::store::{EnqueueTx, RepairTx};
+use crate::store::{EnqueueTx, ItemChange, RepairTx};
 
 impl RepairTx for Transaction<'_> {
     fn retry_failed(
@@ -19,24 +19,23 @@ impl RepairTx for Transaction<'_> {
     }
 
     fn retry(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<bool> {
-        Ok(self.run(statement!("retry"), params![id, queue, run_at])? == 1)
+        self.change(queue, id, ItemChange::Retry(run_at))
     }
 
     fn cancel(&self, queue: &str, id: i64) -> Result<bool> {
-        let mut statement = self.connection.prepare_cached(statement!("cancel"))?;
-        Ok(statement.execute(params![id, queue, self.now_text()])? == 1)
+        self.change(queue, id, ItemChange::Cancel)
     }
 
     fn cancel_running(&self, queue: &str, id: i64) -> Result<bool> {
-        Ok(self.connection.prepare_cached(statement!("cancel_running"))?.execute(params![id, queue])? == 1)
+        self.change(queue, id, ItemChange::CancelRunning)
     }
 
     fn run_now(&self, queue: &str, id: i64) -> Result<bool> {
-        Ok(self.connection.prepare_cached(statement!("run_now"))?.execute(params![id, queue])? == 1)
+        self.change(queue, id, ItemChange::RunNow)
     }
 
     fn run_later(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<bool> {
-        Ok(self.connection.prepare_cached(statement!("run_later"))?.execute(params![id, queue, run_at])? == 1)
+        self.change(queue, id, ItemChange::RunLater(run_at))
     }
 
     fn replay(&self, queue: &str, id: i64, run_at: Option<i64>) -> Result<Option<i64>> {
@@ -50,6 +49,31 @@ impl RepairTx for Transaction<'_> {
     }
 
     fn delete(&self, queue: &str, id: i64) -> Result<bool> {
-        Ok(self.connection.prepare_cached(statement!("delete"))?.execute(params![id, queue])? == 1)
+        self.change(queue, id, ItemChange::Delete)
+    }
+}
+
+impl Transaction<'_> {
+    /// Returns whether the item was changed.
+    fn change(&self, queue: &str, id: i64, change: ItemChange) -> Result<bool> {
+        with_change(queue, id, change, self.now_text(), |sql, values| Ok(self.run(sql, values)? == 1))
+    }
+}
+
+/// The statement of a change and its values, for our connection and for the caller's. `now` is text.
+pub(super) fn with_change<T>(
+    queue: &str,
+    id: i64,
+    change: ItemChange,
+    now: &str,
+    run: impl FnOnce(&'static str, &[&dyn ToSql]) -> T,
+) -> T {
+    match change {
+        ItemChange::Retry(run_at) => run(statement!("retry"), params![id, queue, run_at]),
+        ItemChange::Cancel => run(statement!("cancel"), params![id, queue, now]),
+        ItemChange::CancelRunning => run(statement!("cancel_running"), params![id, queue]),
+        ItemChange::RunNow => run(statement!("run_now"), params![id, queue]),
+        ItemChange::RunLater(run_at) => run(statement!("run_later"), params![id, queue, run_at]),
+        ItemChange::Delete => run(statement!("delete"), params![id, queue]),
     }
 }

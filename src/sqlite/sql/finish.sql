@@ -1,7 +1,7 @@
 -- Records the end of a claim if the receipt is valid and the item was not cancelled in the meantime.
 -- ?1 id ?2 queue ?3 attempt ?4 token ?5 status ?6 retries or NULL ?7 error ?8 result ?9 run_at ?10 finished_at
 -- ?11 gave_up ?12, ?13 bytes of filler
-UPDATE ingest_queue
+UPDATE main.ingest_queue
    SET status = ?5, retries = coalesce(?6, retries), error = CASE ?5 WHEN 'done' THEN NULL ELSE coalesce(?7, error) END,
        result = ?8, run_at = ?9, finished_at = ?10, gave_up = ?11,
        started_at = CASE ?5 WHEN 'pending' THEN NULL ELSE started_at END,
