@@ -40,6 +40,11 @@ class Link(sqlite3.Link):
         return self.own_connection.connection.driver_connection
 
     @property
+    def is_begun(self) -> bool:
+        """Whether the connection has a transaction open. Asking a session for its connection would begin one."""
+        return bool(self.connection.in_transaction()) and super().is_begun
+
+    @property
     def is_open(self) -> bool:
         """Whether the caller has begun a transaction."""
         return self.was_open
