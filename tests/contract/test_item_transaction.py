@@ -59,7 +59,7 @@ def test_a_stale_receipt_raises_before_the_first_statement(engine, queue, own, e
     queue.release(item)
     queue.claim()
     with pytest.raises(StaleClaimError), item.transaction(own):
-        effect("never")
+        pytest.fail("the block was entered")
     assert (engine.written(), own.in_transaction) == ([], False)
 
 
@@ -72,7 +72,7 @@ def test_a_claim_that_another_worker_took_raises_before_the_first_statement(open
     own.execute("BEGIN")
     effect("before")
     with pytest.raises(StaleClaimError, match="other has the item now"), item.transaction(own):
-        effect("never")
+        pytest.fail("the block was entered")
     own.commit()
     assert engine.written() == ["before"]
 
@@ -80,7 +80,7 @@ def test_a_claim_that_another_worker_took_raises_before_the_first_statement(open
 def test_a_cancelled_item_raises_before_the_first_statement(engine, queue, own, effect, item):
     queue.cancel(1)
     with pytest.raises(StaleClaimError, match="cancelled"), item.transaction(own):
-        effect("never")
+        pytest.fail("the block was entered")
     assert engine.written() == []
 
 

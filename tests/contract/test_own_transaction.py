@@ -98,6 +98,18 @@ def test_a_cancelled_item_raises_and_rests_as_cancelled_when_the_loop_reports(en
     assert queue.get(1).status == "cancelled"
 
 
+def test_the_end_of_a_cancelled_item_leaves_nothing_in_a_transaction_that_goes_on(engine, queue, own, effect):
+    item = claimed(queue)
+    queue.cancel(item.id)
+    with own:
+        effect("kept")
+        with pytest.raises(StaleClaimError, match="the item was cancelled"):
+            queue.mark_done(item, connection=own)
+    assert (engine.written(), queue.get(1).status, queue.history(1)) == (["kept"], "processing", [])
+    queue.mark_done(item)
+    assert queue.get(1).status == "cancelled"
+
+
 def test_an_end_is_said_once(queue, own):
     item = claimed(queue)
     queue.mark_done(item, connection=own)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, closing, contextmanager, suppress
 
 import pytest
 from membox_queue import AsyncQueue, StaleClaimError
+from membox_queue.loops.loop import running
 
 from sqlite.libraries import LIBRARIES, of_a_session, of_django, of_sqlalchemy
 
@@ -473,25 +474,20 @@ def test_an_async_loop_counts_what_was_committed_and_fails_what_was_not(queue, r
     assert queue.get(2).error == "it was marked done in a transaction that was not committed"
 
 
-def test_a_task_goes_on_after_its_item_ended_in_its_own_transaction(queue, run_async, effects, until, monkeypatch):
-    monkeypatch.setattr("membox_queue.aio.tasks.LOOK_EVERY", 0.01)
-
+def test_a_task_goes_on_after_its_item_ended_in_its_own_transaction(queue, run_async, effects):
     async def test(awaited, connection):
-        looks = 0
+        withdrawn = []
 
         async def handler(item):
-            nonlocal looks
-            async with item.transaction(connection):
-                await awaited_write(connection, "one")
-            # Another commit lets the loop look for items that were cancelled or lost.
-            for _ in range(5):
-                await awaited.enqueue("later", delay=60)
-                await asyncio.sleep(0.03)
-            looks += 1
+            await awaited_write(connection, "one")
+            await awaited.mark_done(item, connection=connection)
+            await connection.commit()
+            # What the loop looks at to cancel the tasks of items that were cancelled or lost.
+            withdrawn.extend([loop.native.withdrawn() for loop in tuple(running)])
 
         await awaited.enqueue("x")
         report = await awaited.drain(handler)
-        assert (report.done, report.lost, looks) == (1, 0, 1)
+        assert (report.done, report.lost, withdrawn) == (1, 0, [[]])
 
     run_async(test)
 
