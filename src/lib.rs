@@ -37,9 +37,9 @@ pub use model::{
     Schedule, Status, Stored, When, millis,
 };
 pub use queue::{
-    Awaited, AwaitedEnd, Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentOutcome, EnlistmentStep,
-    Filter, Lock, Next, Options, Plan, Queue, Stats, Step, Target, Targets, Turn, Waiting, Want, Watcher, Worker,
-    WorkerLoop,
+    Awaited, AwaitedEnd, Block, Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentOutcome, EnlistmentStep,
+    Filter, Lock, Next, Options, Plan, Queue, Repair, Stats, Step, Target, Targets, Turn, Waiting, Want, Watcher,
+    Worker, WorkerLoop,
 };
 pub use rules::outcome::{Ending, Settled};
 pub use rules::rate::Rate;

@@ -13,6 +13,7 @@ from membox_queue.connections.block import OpenBlock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from contextlib import AbstractAsyncContextManager
     from datetime import datetime
     from types import TracebackType
     from typing import Self
@@ -95,7 +96,7 @@ class AsyncItem(Generic[C_co]):
         """Record how far the work is. Return False if the claim was lost."""
         return bool(await self._run(self._item.set_progress, fraction, note))
 
-    def transaction(self, connection: Any) -> AsyncTransaction:
+    def transaction(self, connection: Any) -> AbstractAsyncContextManager[AsyncItem[C_co]]:
         """End the claim in a transaction of your own connection; see `Item.transaction`.
 
         `connection` is an AsyncConnection or AsyncSession of SQLAlchemy, or a connection of aiosqlite.

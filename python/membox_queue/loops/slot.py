@@ -196,7 +196,8 @@ class Slot:
         """
         loop = self.loop
         exiting: BaseException | None = None
-        yield from self.look_at_promises(items)
+        if any(item._promised for item in items):
+            yield from self.call_store("finish", items[0], loop.native.look_at_promises, self.number)
         try:
             if not is_called_off:
                 log_failure(items[0], raised, self.began, is_reported=loop.is_reported)
