@@ -350,13 +350,11 @@ async def asynchronous_connection(path, kind):
     pytest.importorskip("greenlet")
     asynchronous = pytest.importorskip("sqlalchemy.ext.asyncio")
     engine = asynchronous.create_async_engine(f"sqlite+aiosqlite:///{path}")
-    if kind == "session":
-        async with asynchronous.AsyncSession(engine) as session:
-            yield session
-    else:
-        async with engine.connect() as connection:
+    try:
+        async with asynchronous.AsyncSession(engine) if kind == "session" else engine.connect() as connection:
             yield connection
-    await engine.dispose()
+    finally:
+        await engine.dispose()
 
 
 async def awaited_write(connection, text):
@@ -490,7 +488,8 @@ def test_a_task_goes_on_after_its_item_ended_in_its_own_transaction(queue, run_a
             await awaited.mark_done(item, connection=connection)
             await connection.commit()
             # What the loop looks at to cancel the tasks of items that were cancelled or lost.
-            withdrawn.extend([loop.native.withdrawn() for loop in tuple(running)])
+            ours = [loop for loop in tuple(running) if loop.queues[0].path == queue.path]
+            withdrawn.extend([loop.native.withdrawn() for loop in ours])
 
         await awaited.enqueue("x")
         report = await awaited.drain(handler)
