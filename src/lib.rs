@@ -37,9 +37,9 @@ pub use model::{
     NextStage, Now, OnDuplicate, Pick, Receipt, Schedule, Status, Stored, When, millis,
 };
 pub use queue::{
-    Awaited, AwaitedEnd, Claim, ClaimedItem, Current, Durability, Durable, Enlistment, EnlistmentOutcome,
-    EnlistmentStep, Filter, Lock, Next, Node, Options, Plan, Queue, Stats, Step, Target, Targets, Turn, WaitGoal,
-    Waiting, Watcher, Worker, WorkerLoop,
+    Awaited, AwaitedEnd, Block, Claim, ClaimedItem, Current, Durability, Durable, Enlistment, EnlistmentOutcome,
+    EnlistmentStep, Filter, Lock, Next, Node, Options, Plan, Queue, Repair, Stats, Step, Target, Targets, Turn,
+    WaitGoal, Waiting, Watcher, Worker, WorkerLoop,
 };
 pub use rules::outcome::{Ending, Settled};
 pub use rules::rate::Rate;

@@ -1,6 +1,7 @@
 """The engines that the tests can run on: where a test's database is, and how it is opened."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,18 @@ class Engine:
         """Return the file that a spawned worker writes to."""
         raise NotImplementedError
 
+    def connect(self):
+        """Return a connection of the application to the database, with a table of its own."""
+        raise NotImplementedError
+
+    def write(self, connection, text):
+        """Let the application write something into its own table."""
+        raise NotImplementedError
+
+    def written(self):
+        """Return what the application has written and committed."""
+        raise NotImplementedError
+
     def open(self, name="ingest", **options):
         return Queue(self.address, name, **options)
 
@@ -57,6 +70,17 @@ class Sqlite(Engine):
 
     def worker_log(self):
         return Path(f"{self.address}.worker.log")
+
+    def connect(self):
+        connection = sqlite3.connect(self.address, check_same_thread=False)
+        connection.execute("CREATE TABLE IF NOT EXISTS effects (id INTEGER PRIMARY KEY, text TEXT)")
+        return connection
+
+    def write(self, connection, text):
+        connection.execute("INSERT INTO effects (text) VALUES (?)", [text])
+
+    def written(self):
+        return [text for (text,) in run_sql(self.address, "SELECT text FROM effects ORDER BY id")]
 
 
 def run_sql(path, statement, *params):

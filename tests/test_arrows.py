@@ -28,7 +28,7 @@ ARROWS: dict[str, set[str]] = {
     "loops": {"_native", "content", "errors", "opening", "options", "signatures", "terminal_text"},
     "workers": {"_native", "content", "errors", "loops", "opening", "options", "signatures", "wire"},
     "queue": {"_native", "connections", "content", "document", "loops", "opening", "options", "signatures", "workers"},
-    "aio": {"_native", "content", "errors", "loops", "opening", "options", "queue", "signatures"},
+    "aio": {"_native", "connections", "content", "errors", "loops", "opening", "options", "queue", "signatures"},
     # The front ends: never `_native`, but for the clock and the faults of tests, which are native.
     "cli": {
         *("membox_queue", "aio", "demo", "document", "errors", "loops", "queue", "removal"),

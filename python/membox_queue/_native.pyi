@@ -11,6 +11,7 @@ Seconds are numbers or `timedelta`. Times are returned as aware datetimes in UTC
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from types import GenericAlias, TracebackType
@@ -26,6 +27,7 @@ __all__ = [
     "BY_CONTENT",
     "Attempt",
     "AwaitedEnd",
+    "Block",
     "ByContent",
     "ClaimPlan",
     "Enlistment",
@@ -56,6 +58,7 @@ __all__ = [
     "remove",
     "set_clock",
     "set_runner",
+    "set_transaction",
     "sqlite_version",
     "switch_off",
 ]
@@ -109,6 +112,9 @@ def has_queue(path: str | os.PathLike[str], /) -> bool:
 
 def remove(path: str | os.PathLike[str], discard: bool, dry_run: bool, /) -> tuple[int, int, list[str]]:
     """Remove the queue from a file; `membox_queue.remove` says how."""
+
+def set_transaction(factory: Callable[[Any, Block], Any], /) -> None:
+    """Set what `item.transaction` calls with a connection and a block."""
 
 def meaning(
     exception: BaseException, is_cancelled: bool = False, /
@@ -275,26 +281,52 @@ class Statement:
     @property
     def returns_rows(self) -> bool:
         """Whether its rows are to be read."""
+    @property
+    def block(self) -> Literal["begin", "savepoint", "release", "undo", "commit", "roll_back"] | None:
+        """What it does to the block of `item.transaction`; a library with account of its transactions does that."""
 
 @final
 class Enlistment:
     """A verb on the caller's own connection; `membox_queue.connections` runs its statements.
 
-    Each method returns the statement to run next or, at the end, the result: the ids of items, or a schedule.
+    Each method returns the statement to run next or, at the end, the result: the ids of items, a schedule, whether the
+    item was changed, how many were.
     """
 
     @property
     def location(self) -> Statement:
         """Returns which file the connection is open on."""
-    @property
-    def is_atomic(self) -> bool:
-        """Whether it needs a transaction: it has several changes, of which all or none are made."""
-    def begin(self, is_inside: bool, /) -> Statement | list[int] | Schedule | bool:
-        """Begin; `is_inside` says whether a transaction is open. If not, an atomic verb begins one."""
-    def next(self, rows: list[tuple[Any, ...]], /) -> Statement | list[int] | Schedule | bool:
+    def begin(self, is_inside: bool, /) -> Statement | list[int] | Schedule | bool | int | None:
+        """Begin; `is_inside` says whether a transaction is open: then the verb is a savepoint, else it begins one."""
+    def next(self, rows: list[tuple[Any, ...]], /) -> Statement | list[int] | Schedule | bool | int | None:
         """Go on after a statement that returned these rows."""
-    def failed(self, exception: Exception, /) -> Statement | list[int] | Schedule | bool:
+    def failed(self, exception: Exception, /) -> Statement | list[int] | Schedule | bool | int | None:
         """Go on after a statement that the library refused. Raises the exception if that is the end."""
+
+@final
+class Block:
+    """The native half of `item.transaction`; `membox_queue.connections` runs its statements."""
+
+    @property
+    def item(self) -> Item[Any]:
+        """The item whose claim ends in the block."""
+    @property
+    def path(self) -> Path | None:
+        """The file of its queue; None in memory."""
+    @property
+    def location(self) -> Statement:
+        """Returns which file the connection is open on."""
+    def enter(self, is_open: bool, is_begun: bool, /) -> Enlistment:
+        """Begin the block and present the receipt.
+
+        `is_open` says whether the caller has begun a transaction, `is_begun` whether the connection itself has one.
+        """
+    def leave(self, exception: BaseException | None, is_cancelled: bool | None, is_begun: bool, /) -> Enlistment:
+        """Leave the block on the connection. If that fails, the block is undone, and is left again with the failure."""
+    def mark_recorded(self) -> None:
+        """Note that the failure is recorded on the connection."""
+    def settle(self, exception: BaseException | None, is_cancelled: bool | None, /) -> None:
+        """Record what the connection could not, once it has done its part."""
 
 @final
 class Token:
@@ -767,6 +799,27 @@ class Item(Generic[_T_co]):
     @property
     def _settled(self) -> bool:
         """Whether an end of the claim was recorded, or found to be too late."""
+    @property
+    def _promised(self) -> bool:
+        """Whether an end was said on the caller's own connection, and nothing has come of it yet."""
+    @property
+    def _uncommitted(self) -> bool:
+        """Whether such an end was not committed."""
+    def transaction(self, connection: Any) -> AbstractContextManager[Item[_T_co]]:
+        """End the claim in a transaction of your own connection: `with item.transaction(connection):`.
+
+        `connection` is one of sqlite3, apsw, SQLAlchemy (including a session) or Django on the queue's file. The block
+        begins a transaction (IMMEDIATE) and commits it. If you have begun one yourself, the block is a savepoint in it,
+        and you commit. The receipt is presented before the block's first statement.
+
+        If the block ends and nothing in it ended the item, the item is done. If it raises, its writes are undone and
+        the failure is recorded, as by `with item:`; inside your own transaction that is recorded on your connection.
+
+        Raises `StaleClaimError` if the claim was lost or the item was cancelled, and `ValueError` for a connection to
+        another file.
+        """
+    def _block(self) -> Block:
+        """The native half of `transaction`."""
     def check(self) -> None:
         """Raise `StaleClaimError` if the claim is gone or the item was cancelled; it says what became of it."""
     def __enter__(self) -> Self: ...
@@ -941,8 +994,10 @@ class Queue(Generic[_T]):
         told as by `cancel`, and its end is refused.
 
         With `connection`, one of sqlite3, apsw, SQLAlchemy (including a session) or Django on the same file, that
-        library writes the item in your own transaction: it exists once you commit, and not if you roll back. Errors are
-        that library's exceptions. `wait` cannot be given then.
+        library writes the item in your own transaction: it exists once you commit, and not if you roll back. If none is
+        open, one is begun (IMMEDIATE) where the library would do so itself; a connection that commits each statement by
+        itself raises `ValueError`. What is refused leaves nothing, and your transaction goes on. Errors are that
+        library's exceptions. `wait` cannot be given then.
 
         `spawn` names a handler, and calls `spawn_worker` with it once the item is there; not together with
         `connection`.
@@ -963,9 +1018,8 @@ class Queue(Generic[_T]):
         `NewItem(…, queue=…)` goes into another queue of the file; the limits of each queue hold. If one of the queues
         is full, nothing is written.
 
-        With `connection`, they are written in your own transaction, as by `enqueue`, in a savepoint: if one of them is
-        refused, none is written and your transaction goes on. If none is open, one is begun where the library would do
-        so itself; you commit it. A connection that commits each statement by itself raises `ValueError`.
+        With `connection`, they are written in your own transaction, as by `enqueue`: if one of them is refused, none is
+        written and your transaction goes on.
         """
     def claim(
         self,
@@ -1034,12 +1088,16 @@ class Queue(Generic[_T]):
         or a single item without a group, which is returned as a list of one. `limit` is the maximum number of items. If
         one of them is failed, released or lost, those after it are released uncounted.
         """
-    def mark_done(self, item: Item[Any], result: Any = None) -> bool:
+    def mark_done(self, item: Item[Any], result: Any = None, *, connection: Any = None) -> bool:
         """Record that a claimed item is done, with its result. False if the claim was lost: nothing changes.
 
         The result is a JSON value, or a value that typed content knows, such as a dataclass, a pydantic model or a
         datetime, which is stored as JSON. Raises `TypeError` or `ValueError` for one that cannot be stored, and
         `PayloadTooLargeError` above `max_bytes`; nothing changes then, either.
+
+        With `connection`, the end is part of your own transaction, as the item of `enqueue` is; here a claim that was
+        lost, or whose item was cancelled, raises `StaleClaimError`, so that your writes are undone. If you do not
+        commit, a loop fails the item, and never counts it as done. So do `mark_failed` and `release`.
 
         Raises `ValueError` for an item that was only read, or claimed from another queue.
         """
@@ -1050,7 +1108,13 @@ class Queue(Generic[_T]):
     def _fail_batch(self, items: list[Item[Any]], exception: BaseException, /) -> int:
         """Fail the first item and release those behind it, in one transaction; returns how many took effect."""
     def mark_failed(
-        self, item: Item[Any], error: str | BaseException, retry_in: _Seconds | None = None, give_up: bool = False
+        self,
+        item: Item[Any],
+        error: str | BaseException,
+        retry_in: _Seconds | None = None,
+        give_up: bool = False,
+        *,
+        connection: Any = None,
     ) -> bool:
         """Record a failure and count it. False when the claim was lost: nothing changes.
 
@@ -1058,8 +1122,10 @@ class Queue(Generic[_T]):
         retries it after that many seconds, whatever the policy, unless this failure is the last allowed. `give_up`
         makes the failure final, even with `retry_in`. `RetryLater` and `GiveUp` mean the same here as in a handler.
         """
-    def release(self, item: Item[Any], delay: _Seconds = 0.0) -> bool:
+    def release(self, item: Item[Any], delay: _Seconds = 0.0, *, connection: Any = None) -> bool:
         """Return a claimed item to pending without counting an attempt. False if the claim was lost."""
+    def _release_abandoned(self, item: Item[Any], /) -> None:
+        """Release an item that an iteration leaves behind, unless it was ended on the user's own connection."""
     def extend(self, item: Item[Any], seconds: _Seconds) -> bool:
         """Set the lease to end this many seconds from now. False if the claim was lost.
 
@@ -1074,11 +1140,25 @@ class Queue(Generic[_T]):
         """
     @overload
     def retry(
-        self, id: int, *, key: None = None, status: None = None, delay: _Seconds = 0.0, tree: bool = False
+        self,
+        id: int,
+        *,
+        key: None = None,
+        status: None = None,
+        delay: _Seconds = 0.0,
+        tree: bool = False,
+        connection: Any = None,
     ) -> bool: ...
     @overload
     def retry(
-        self, id: None = None, *, key: str, status: None = None, delay: _Seconds = 0.0, tree: bool = False
+        self,
+        id: None = None,
+        *,
+        key: str,
+        status: None = None,
+        delay: _Seconds = 0.0,
+        tree: bool = False,
+        connection: Any = None,
     ) -> bool: ...
     @overload
     def retry(
@@ -1089,6 +1169,7 @@ class Queue(Generic[_T]):
         status: None = None,
         delay: _Seconds = 0.0,
         tree: Literal[False] = False,
+        connection: Any = None,
     ) -> int: ...
     @overload
     def retry(
@@ -1099,6 +1180,7 @@ class Queue(Generic[_T]):
         status: Literal["failed", "cancelled"],
         delay: _Seconds = 0.0,
         tree: Literal[False] = False,
+        connection: Any = None,
     ) -> int:
         """Return failed or cancelled items to pending, at their original position, with their retry count reset.
 
@@ -1107,6 +1189,7 @@ class Queue(Generic[_T]):
         - `status`: all items of this status, including those at their retry limit or given up.
         - `delay`: seconds until the items are due.
         - `tree`: of one item, first all failed or cancelled items that it waits for.
+        - `connection`: change them in your own transaction, as `enqueue` does; there all at once.
 
         An item that still waits for others becomes blocked instead. Items that were cancelled because of this one wait
         again, to any depth; what a person cancelled does not. A deadline that has passed no longer holds.
@@ -1138,8 +1221,11 @@ class Queue(Generic[_T]):
         The arguments are those of `retry`. Of one item, return the id of the copy: None if there is no such item, or
         its content was dropped. Of several, return how many were copied; they are copied in small batches.
         """
-    def run_now(self, id: int | None = None, *, key: str | None = None) -> bool:
-        """Make a delayed item due now. False if it does not wait for a time."""
+    def run_now(self, id: int | None = None, *, key: str | None = None, connection: Any = None) -> bool:
+        """Make a delayed item due now. False if it does not wait for a time.
+
+        With `connection`, in your own transaction, as `enqueue` does.
+        """
     def run_later(
         self,
         id: int | None = None,
@@ -1147,10 +1233,12 @@ class Queue(Generic[_T]):
         *,
         key: str | None = None,
         run_at: datetime | None = None,
+        connection: Any = None,
     ) -> bool:
         """Reschedule a pending item. False if there is no such pending item.
 
-        The past means now. The item keeps its place in the order.
+        The past means now. The item keeps its place in the order. With `connection`, in your own transaction, as
+        `enqueue` does.
         """
     def answer(
         self,
@@ -1174,14 +1262,17 @@ class Queue(Generic[_T]):
         A pending, delayed, blocked, running or failed item can be answered. False if there is no such item, or if it is
         done or cancelled. The claim of a worker that holds it is lost; `item.check()` says that it was answered.
         """
-    def cancel(self, id: int | None = None, *, key: str | None = None, tree: bool = False) -> bool:
+    def cancel(
+        self, id: int | None = None, *, key: str | None = None, tree: bool = False, connection: Any = None
+    ) -> bool:
         """Cancel an unfinished item. False if it is finished or already cancelled.
 
         With `tree`, cancel also what it has made and what it waits for, to any depth, but not what another unfinished
         item needs. Return whether any of them was cancelled. Items that were cancelled because of another stay so.
 
         An item in progress becomes `cancelled` when its worker reports, whatever the result, or when its lease ends.
-        Until then the handler can check `item.cancelled`; its receipt is no longer valid.
+        Until then the handler can check `item.cancelled`; its receipt is no longer valid. With `connection`, in your
+        own transaction, as `enqueue` does.
         """
     def purge(self, status: _Status = "failed") -> int:
         """Remove all items of one status and their keys, reserved or not, in small batches. Return how many.
@@ -1311,10 +1402,13 @@ class Queue(Generic[_T]):
         """How an item's attempts ended, oldest first; the latest twenty."""
     def group_counts(self) -> dict[str, dict[str, int]]:
         """Unfinished items of each group: `{"coder": {"pending": 2, "processing": 1}}`."""
-    def delete(self, id: int | None = None, *, key: str | None = None, tree: bool = False) -> bool:
+    def delete(
+        self, id: int | None = None, *, key: str | None = None, tree: bool = False, connection: Any = None
+    ) -> bool:
         """Remove an item, whatever its status. A receipt for it is no longer valid.
 
-        With `tree`, remove also what it has made and what it waits for, to any depth, all or nothing.
+        With `tree`, remove also what it has made and what it waits for, to any depth, all or nothing. With
+        `connection`, in your own transaction, as `enqueue` does; not together with `tree`.
 
         Raises `NeededItemError` if another item that is not done waits for it or needs its result.
         Raises `StorageError` with the name of the table if a foreign key of your tables refers to it.
@@ -1480,6 +1574,8 @@ class WorkerLoop:
         """Record why the first open item failed, give the later ones back, and claim the next."""
     def wait(self, slot: int, seconds: float, /) -> bool:
         """Sleep a little while there is nothing to do. Return whether another step may find something."""
+    def look_at_promises(self, slot: int, /) -> bool:
+        """Look whether ends that the handler said on its own connection were committed. Return whether one was not."""
     def withdrawn(self) -> list[tuple[int, int]]:
         """The slots whose items were all cancelled or lost: the id and attempt of the first item of each.
 

@@ -7,7 +7,7 @@ import secrets
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from membox_queue import _native
-from membox_queue.connections import drive
+from membox_queue.connections import block, drive
 from membox_queue.content.generic import TypedAlias, type_of_class
 from membox_queue.document import document
 from membox_queue.loops.iterate import claimed_items
@@ -298,7 +298,7 @@ class Queue(_native.Queue[T]):
         return spawn.spawn(self, handler, linger=linger, concurrency=concurrency, retry_failed=retry_failed)
 
     def _run_steps(self, connection: Any, steps: _native.Enlistment) -> Any:
-        """Run a verb on the caller's connection. `enqueue`, `enqueue_many` and `schedule` call this."""
+        """Run a verb on the caller's connection. Every verb with `connection=` calls this."""
         return drive.run(connection, self.path, steps)
 
     def _storable(self, result: Any) -> Any:
@@ -383,6 +383,9 @@ class Queue(_native.Queue[T]):
     def __repr__(self) -> str:
         state = " (closed)" if self.closed else ""
         return f"<Queue {self.name!r} in {str(self.path or ':memory:')!r}{state}>"
+
+
+_native.set_transaction(block.Transaction)
 
 
 def new_key(prefix: str) -> str:

@@ -9,10 +9,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use super::interpreter_exit::Native;
+use super::item::Item;
 use super::schedule::Schedule;
 use crate::model::Value;
 use crate::queue::{self, EnlistmentOutcome as Outcome, EnlistmentStep as Step};
-use crate::store;
+use crate::store::{self, BlockStatement};
 
 #[doc = words!(Enlistment)]
 #[pyclass(module = "membox_queue._native")]
@@ -20,18 +21,20 @@ pub struct Enlistment {
     pub core: queue::Enlistment,
     /// The exception that the caller's library raised.
     failure: Option<PyErr>,
+    /// The item whose claim the verb is about.
+    item: Option<Py<Item>>,
 }
 
 #[doc = words!(Statement)]
 #[pyclass(frozen, module = "membox_queue._native")]
-pub struct Statement(store::Statement);
+pub struct Statement(pub store::Statement);
 
 #[pymethods]
 impl Statement {
     #[doc = words!(Statement.sql)]
     #[getter]
-    fn sql(&self) -> &'static str {
-        self.0.sql
+    fn sql(&self) -> &str {
+        &self.0.sql
     }
 
     #[doc = words!(Statement.values)]
@@ -46,6 +49,19 @@ impl Statement {
     fn returns_rows(&self) -> bool {
         self.0.returns_rows
     }
+
+    #[doc = words!(Statement.block)]
+    #[getter]
+    fn block(&self) -> Option<&'static str> {
+        self.0.block.map(|block| match block {
+            BlockStatement::Begin => "begin",
+            BlockStatement::Savepoint => "savepoint",
+            BlockStatement::Release => "release",
+            BlockStatement::Undo => "undo",
+            BlockStatement::Commit => "commit",
+            BlockStatement::RollBack => "roll_back",
+        })
+    }
 }
 
 #[pymethods]
@@ -56,16 +72,10 @@ impl Enlistment {
         Statement(self.core.location())
     }
 
-    #[doc = words!(Enlistment.is_atomic)]
-    #[getter]
-    fn is_atomic(&self) -> bool {
-        self.core.is_atomic()
-    }
-
     #[doc = words!(Enlistment.begin)]
     #[pyo3(signature = (is_inside, /))]
     fn begin<'py>(&mut self, py: Python<'py>, is_inside: bool) -> PyResult<Bound<'py, PyAny>> {
-        let step = self.core.begin(is_inside)?;
+        let step = py.native(|| self.core.begin(is_inside)).map_err(|error| self.raised(py, error))?;
         self.told(py, step)
     }
 
@@ -74,7 +84,7 @@ impl Enlistment {
     fn next<'py>(&mut self, py: Python<'py>, rows: Vec<Bound<'py, PyTuple>>) -> PyResult<Bound<'py, PyAny>> {
         let rows = rows.iter().map(|row| row.iter().map(|value| from_python(&value)).collect::<PyResult<Vec<_>>>());
         let rows = rows.collect::<PyResult<Vec<_>>>()?;
-        let step = py.native(|| self.core.next(&rows))?;
+        let step = py.native(|| self.core.next(&rows)).map_err(|error| self.raised(py, error))?;
         self.told(py, step)
     }
 
@@ -84,14 +94,27 @@ impl Enlistment {
         let py = exception.py();
         // Undoing may fail too; the first exception is the reason.
         self.failure.get_or_insert_with(|| PyErr::from_value(exception));
-        let step = self.core.failed()?;
+        let step = py.native(|| self.core.failed()).map_err(|error| self.raised(py, error))?;
         self.told(py, step)
     }
 }
 
 impl Enlistment {
     pub fn new(core: queue::Enlistment) -> Self {
-        Self { core, failure: None }
+        Self { core, failure: None, item: None }
+    }
+
+    /// A verb about a claim.
+    pub fn about(core: queue::Enlistment, item: Py<Item>) -> Self {
+        Self { item: Some(item), ..Self::new(core) }
+    }
+
+    /// Adds to an error which item it is about.
+    fn raised(&self, py: Python<'_>, error: crate::Error) -> PyErr {
+        match &self.item {
+            Some(item) => item.get().about_this(py, error.into()),
+            None => error.into(),
+        }
     }
 
     /// Converts a step to Python: a statement to run, or the result.
@@ -100,7 +123,10 @@ impl Enlistment {
             Step::Run(statement) => Ok(Bound::new(py, Statement(statement))?.into_any()),
             Step::Done(Outcome::Ids(ids)) => ids.into_bound_py_any(py),
             Step::Done(Outcome::Schedule(schedule)) => Schedule(*schedule).into_bound_py_any(py),
+            Step::Done(Outcome::Ended(_)) => true.into_bound_py_any(py),
             Step::Done(Outcome::Changed(changed)) => changed.into_bound_py_any(py),
+            Step::Done(Outcome::Count(count)) => count.into_bound_py_any(py),
+            Step::Done(Outcome::Nothing) => Ok(py.None().into_bound(py)),
             Step::Fail => Err(self.failure.take().unwrap_or_else(|| crate::Error::Closed.into())),
         }
     }

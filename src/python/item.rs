@@ -1,4 +1,6 @@
 //! `Item`: a claimed item, or one that was only read.
+//!
+//! Above 500 lines because every attribute of an item is a method of this one class.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyGenericAlias, PyString, PyType};
 
+use super::block::{self, Block};
 use super::convert::{content_to_python, datetime, object_to_python, text, to_python, type_name};
 use super::ending;
 use super::error::{exception_class, named};
@@ -18,7 +21,7 @@ use crate::heartbeat::Heartbeat;
 use crate::model::{self, Status, read_json};
 use crate::queue::{self, ClaimedItem};
 use crate::rules::ending::Meaning;
-use crate::rules::outcome::{Ending, Settled};
+use crate::rules::outcome::{Ending, Settled, not_committed};
 use crate::sync::Mutex;
 
 #[doc = words!(Item)]
@@ -410,6 +413,18 @@ impl Item {
         matches!(&self.source, Source::Claimed { held, .. } if held.is_known_lost())
     }
 
+    #[doc = words!(Item._promised)]
+    #[getter]
+    fn _promised(&self) -> bool {
+        matches!(&self.source, Source::Claimed { held, .. } if held.promised().is_some() && !held.is_settled())
+    }
+
+    #[doc = words!(Item._uncommitted)]
+    #[getter]
+    fn _uncommitted(&self) -> bool {
+        matches!(&self.source, Source::Claimed { held, .. } if held.is_broken())
+    }
+
     #[doc = words!(Item._settled)]
     #[getter]
     fn _settled(&self) -> bool {
@@ -452,6 +467,20 @@ impl Item {
             return Err(self.called_off(py));
         }
         if self.lost(py)? { Err(self.stale(py)) } else { Ok(()) }
+    }
+
+    #[doc = words!(Item.transaction)]
+    #[pyo3(signature = (connection))]
+    fn transaction<'py>(slf: &Bound<'py, Self>, connection: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        block::transaction(connection, Self::_block(slf)?)
+    }
+
+    #[doc = words!(Item._block)]
+    fn _block(slf: &Bound<'_, Self>) -> PyResult<Block> {
+        match &slf.get().source {
+            Source::Claimed { queue, .. } => Block::new(slf, queue),
+            _ => Err(slf.get().held().err().unwrap_or_else(|| Error::Closed.into())),
+        }
     }
 
     fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
@@ -506,8 +535,12 @@ impl Item {
         let settled = py.native(|| {
             *beat.lock() = None;
             let Some(ending) = ending else { return Ok(Settled::Released) };
-            // The body may already have recorded the end, with its own result or reason.
-            let settled = held.settled().map_or_else(|| queue.finish(held, ending), Ok);
+            // The body may already have recorded the end, with its own result or reason, or in its own transaction.
+            if let Some(settled) = held.settled() {
+                return Ok(settled);
+            }
+            let promised = if matches!(ending, Ending::Done { .. }) { queue.conclude_promise(held)? } else { None };
+            let settled = promised.map_or_else(|| queue.finish(held, ending), Ok);
             // What the body made cannot be stored, or it went on after a suspension: then nothing of it is done.
             if let Err(error @ (Error::Duplicate { .. } | Error::Invalid(_))) = &settled {
                 let failed = Ending::Failed { error: format!("{error}"), retry_in: None, give_up: false };
@@ -518,6 +551,10 @@ impl Item {
         match settled {
             Ok(Settled::Lost) if exception.is_none() || is_suspended => Err(self.stale(py)),
             Ok(Settled::Cancelled) if exception.is_none() || is_suspended => Err(self.called_off(py)),
+            Ok(_) if exception.is_none() && held.is_broken() => {
+                let why = not_committed(held.promised().unwrap_or(Settled::Done));
+                Err(self.about_this(py, Error::Stale { id: held.item.id, why }.into()))
+            }
             // The block is over, and so is the suspension.
             Ok(_) => Ok(is_suspended),
             Err(error) if exception.is_none() || is_suspended => Err(error.into()),

@@ -13,6 +13,7 @@ mod node;
 mod settings;
 
 mod attempt;
+mod block;
 mod child;
 mod convert;
 mod destination;
@@ -79,8 +80,18 @@ mod _native {
     #[pymodule_export]
     use super::worker_loop::{LoopStep, WorkerLoop};
 
+    #[pymodule_export]
+    use super::block::Block;
+
     use once_cell::sync::Lazy;
     use pyo3::prelude::*;
+
+    #[doc = words!(set_transaction)]
+    #[pyfunction]
+    #[pyo3(signature = (factory, /))]
+    fn set_transaction(py: Python<'_>, factory: Py<PyAny>) {
+        super::block::set_transaction(py, factory);
+    }
 
     #[doc = words!(set_clock)]
     #[pyfunction]

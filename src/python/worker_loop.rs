@@ -142,6 +142,12 @@ impl WorkerLoop {
         self.step(py, slot, ending.unwrap_or(Ending::released_now()).of_batch(index, items.len()))
     }
 
+    #[doc = words!(WorkerLoop.look_at_promises)]
+    #[pyo3(signature = (slot, /))]
+    fn look_at_promises(&self, py: Python<'_>, slot: usize) -> PyResult<bool> {
+        Ok(py.native(|| self.core.look_at_promises(slot))?)
+    }
+
     #[doc = words!(WorkerLoop.wait)]
     #[pyo3(signature = (slot, seconds, /))]
     fn wait(&self, py: Python<'_>, slot: usize, seconds: f64) -> PyResult<bool> {

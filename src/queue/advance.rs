@@ -252,11 +252,7 @@ impl Claiming<'_> {
 fn ends(parts: &[Part], reports: &[Report], lost: &[(usize, Claimed)]) -> Result<Vec<End>> {
     let own = reports.iter().filter(|report| !report.held.is_inherited()).map(|report| {
         let progress = report.held.unsaved_progress.latest();
-        // A handler that caught its suspension and went on has not done its work.
-        let ending = match report.held.went_on().filter(|_| report.ending.is_completed()) {
-            Some(error) => Ending::Failed { error, retry_in: None, give_up: false },
-            None => report.ending.clone(),
-        };
+        let ending = unless_it_went_on(report.held, report.ending.clone());
         let consequences = parts[report.queue].queue.consequences(report.held, &ending)?;
         Ok((report.queue, report.held.claimed(), ending, consequences, progress))
     });
@@ -271,6 +267,14 @@ fn ends(parts: &[Part], reports: &[Report], lost: &[(usize, Claimed)]) -> Result
             decided(queue, claim, ending, settings).map(|end| End { consequences, progress, ..end })
         })
         .collect()
+}
+
+/// A handler that caught its suspension and went on has not done its work.
+pub(super) fn unless_it_went_on(held: &ClaimedItem, ending: Ending) -> Ending {
+    match held.went_on().filter(|_| ending.is_completed()) {
+        Some(error) => Ending::Failed { error, retry_in: None, give_up: false },
+        None => ending,
+    }
 }
 
 /// Decides how a claim ended. Only a retry after a failure has a delay with jitter.

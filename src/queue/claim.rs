@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::Queue;
 use super::advance::{Claiming, Findings, Outcome, Report, advance};
 use super::progress::UnsavedProgress;
+use super::promise::Promise;
 use super::reclaim::RENEWAL_PAUSE;
 use super::run::Verb;
 use super::step::Suspension;
@@ -46,6 +47,10 @@ pub struct ClaimedItem {
     address: Address,
     lost: Arc<AtomicBool>,
     settled: OnceLock<Settled>,
+    /// The end that was said in the caller's own transaction, until it is known whether that was committed.
+    promise: Mutex<Option<Settled>>,
+    /// The promised end was not committed, and the item failed for that.
+    is_broken: AtomicBool,
     /// The loop released the item while its handler was still running.
     is_withdrawn: AtomicBool,
     /// Shows other processes that this process can still end the claim.
@@ -64,7 +69,7 @@ impl ClaimedItem {
     /// Whether this process has learned that the claim is lost.
     pub fn is_known_lost(&self) -> bool {
         // A renewal that runs after the claim ended finds nothing to renew; the claim is not lost then.
-        let is_lost = self.lost.load(Ordering::SeqCst) && !self.is_settled();
+        let is_lost = self.lost.load(Ordering::SeqCst) && !self.is_settled() && self.promised().is_none();
         is_lost || self.is_withdrawn.load(Ordering::SeqCst) || self.is_inherited()
     }
 
@@ -80,6 +85,29 @@ impl ClaimedItem {
 
     pub fn is_settled(&self) -> bool {
         self.settled.get().is_some()
+    }
+
+    /// The end that was said in the caller's own transaction.
+    pub fn promised(&self) -> Option<Settled> {
+        *self.promise.lock()
+    }
+
+    pub(super) fn promise(&self, settled: Settled) {
+        *self.promise.lock() = Some(settled);
+    }
+
+    /// The transaction was rolled back, or the receipt is known to be valid.
+    pub(super) fn forget_promise(&self) {
+        *self.promise.lock() = None;
+    }
+
+    /// Whether the item failed because its promised end was not committed.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn mark_broken(&self) {
+        self.is_broken.store(true, Ordering::SeqCst);
     }
 
     /// Returns how long to extend the lease. A claim with a heartbeat must not expire between two renewals, and the
@@ -235,6 +263,8 @@ impl Queue {
             address: self.address.clone(),
             lost: Arc::default(),
             settled: OnceLock::new(),
+            promise: Mutex::default(),
+            is_broken: AtomicBool::new(false),
             is_withdrawn: AtomicBool::new(false),
             liveness: Mutex::new(liveness.clone()),
             children: Mutex::default(),
@@ -305,6 +335,9 @@ impl Queue {
         if held.is_known_lost() || held.is_settled() {
             return Ok(held.is_known_lost());
         }
+        if let Some(promise) = self.look_at_promise(held)? {
+            return Ok(promise == Promise::Lost);
+        }
         let gone = self.read(|view| view.holds(self.name(), held.receipt))?.is_none();
         if gone {
             held.mark_lost();
@@ -340,6 +373,12 @@ impl Queue {
         }
         if let Some(settled) = held.settled() {
             return Ok(Error::Stale { id, why: format!("it was ended here before ({})", settled.as_str()) });
+        }
+        if let Some(said) = held.promised()
+            && self.look_at_promise(held)? != Some(Promise::Lost)
+        {
+            let why = format!("it was ended here before ({}), in a transaction of the caller", said.as_str());
+            return Ok(Error::Stale { id, why });
         }
         let row = self.get(id)?;
         Ok(Error::Stale { id, why: why_lost(&held.item, row.as_ref()) })

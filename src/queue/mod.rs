@@ -13,6 +13,7 @@ mod membox;
 mod next_stage;
 mod portions;
 mod progress;
+mod promise;
 mod rate;
 mod read;
 mod reclaim;
@@ -30,7 +31,7 @@ mod worker_loop;
 mod workers;
 
 pub use claim::{Claim, ClaimedItem};
-pub use enlist::{Enlistment, Outcome as EnlistmentOutcome, Step as EnlistmentStep};
+pub use enlist::{Block, Enlistment, Outcome as EnlistmentOutcome, Repair, Step as EnlistmentStep};
 pub use lock::Lock;
 pub use read::{Filter, Stats};
 pub use settings::Current;

@@ -27,11 +27,8 @@ impl Queue {
     /// Returns several failed or cancelled items to pending with their retries reset, including dead letters, in
     /// batches; returns how many. Of several items with one key, only the latest is retried.
     pub fn retry_many(&self, targets: &Targets, delay: i64) -> Result<usize> {
-        if let Targets::Status(status) = targets
-            && !matches!(status, Status::Failed | Status::Cancelled)
-        {
-            let text = format!("retry brings back failed or cancelled items, not {} ones", status.as_str());
-            return Err(Error::Invalid(text));
+        if let Targets::Status(status) = targets {
+            retriable_status(*status)?;
         }
         let mut ids = self.locate_all(targets)?;
         ids.sort_unstable_by(|one, other| other.cmp(one));
@@ -149,10 +146,7 @@ impl Queue {
                 tx.tell(Event::Removed { id });
                 tx.delete(queue, id)
             }
-            Some(ReferencedItem { table, .. }) => Err(Error::Storage(format!(
-                "item {id} was not deleted: a row of the table {table} refers to it by a foreign key; delete or change \
-                 that row first"
-            ))),
+            Some(ReferencedItem { table, .. }) => Err(referred_to(id, table)),
         }
     }
 
@@ -185,6 +179,22 @@ impl Queue {
     pub(super) fn paused_key(&self) -> String {
         format!("paused:{}", self.name())
     }
+}
+
+/// Refuses to retry items of a status that cannot be retried.
+pub(super) fn retriable_status(status: Status) -> Result<()> {
+    if matches!(status, Status::Failed | Status::Cancelled) {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!("retry brings back failed or cancelled items, not {} ones", status.as_str())))
+}
+
+/// The error for an item that a row of another table refers to.
+pub(super) fn referred_to(id: i64, table: &str) -> Error {
+    Error::Storage(format!(
+        "item {id} was not deleted: a row of the table {table} refers to it by a foreign key; delete or change that row \
+         first"
+    ))
 }
 
 pub(super) fn due(tx: &Change, delay: i64) -> Option<i64> {

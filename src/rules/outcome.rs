@@ -51,6 +51,25 @@ impl Ending {
     }
 }
 
+/// Decides how a claim ends whose end was said in the caller's own transaction and is not committed. What the handler
+/// wrote is not there either, so its item is never done; what it raised stays the reason.
+pub fn uncommitted(said: Settled, ending: Ending) -> Ending {
+    match ending {
+        Ending::Done { .. } => Ending::Failed { error: not_committed(said), retry_in: None, give_up: false },
+        other => other,
+    }
+}
+
+/// The reason for which such an item fails.
+pub fn not_committed(said: Settled) -> String {
+    let said = match said {
+        Settled::Failed | Settled::Postponed => "marked failed",
+        Settled::Released => "released",
+        _ => "marked done",
+    };
+    format!("it was {said} in a transaction that was not committed")
+}
+
 /// How often an item has failed, and its retry limit.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryState<'a> {
@@ -113,7 +132,7 @@ pub enum Settled {
 
 impl Settled {
     /// The word used in reports and the history.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Settled::Done => "done",
             Settled::Moved => "moved",
@@ -129,6 +148,21 @@ impl Settled {
     /// Returns whether the handler has completed its stage.
     pub fn is_completed(self) -> bool {
         matches!(self, Settled::Done | Settled::Moved)
+    }
+
+    /// Reads a word of the history.
+    pub fn parse(word: &str) -> Option<Self> {
+        let all = [
+            Self::Done,
+            Self::Moved,
+            Self::Blocked,
+            Self::Failed,
+            Self::Postponed,
+            Self::Released,
+            Self::Lost,
+            Self::Cancelled,
+        ];
+        all.into_iter().find(|settled| settled.as_str() == word)
     }
 
     /// Returns whether the worker's report was recorded.

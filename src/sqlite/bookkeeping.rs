@@ -147,7 +147,7 @@ impl Transaction<'_> {
     }
 
     /// Whether a statement must report its changes, because no trigger does.
-    fn keeps_books(&self) -> bool {
+    pub(super) fn keeps_books(&self) -> bool {
         self.writer.is_some_and(|writer| !writer.triggers.are_on.get())
     }
 

@@ -3,12 +3,16 @@
 use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params};
 
+use super::finish::{EndValues, with_statement};
 use super::flow::{DEPENDENTS_AT_A_TIME, with_answer_values, with_kept_answer_values};
+use super::repair::with_change;
 use super::schedule::with_schedule_values;
+use super::stage::checksum_given;
 use super::statement;
 use crate::error::Result;
 use crate::model::{Answer, IfFailed, Now, Receipt, Schedule, Status, StepKind, Value};
-use crate::store::{ForeignStatements, NewRow, Statement};
+use crate::rules::outcome::Verdict;
+use crate::store::{BlockStatement, End, EndStep, EndSteps, ForeignStatements, ItemChange, NewRow, Statement};
 
 pub struct Foreign;
 
@@ -51,7 +55,7 @@ impl ForeignStatements for Foreign {
         query(statement!("status"), params![id])
     }
 
-    fn block(&self, enqueue: &mut Statement) {
+    fn make_blocked(&self, enqueue: &mut Statement) {
         // The status is the last value of enqueue.sql.
         if let Some(status) = enqueue.values.last_mut() {
             *status = Value::Text(Status::Blocked.as_str().into());
@@ -87,6 +91,14 @@ impl ForeignStatements for Foreign {
         command(statement!("awaited_add"), params![id])
     }
 
+    fn note_awaited_by(&self, id: i64) -> Result<Statement> {
+        command(statement!("awaited_by"), params![id])
+    }
+
+    fn needed_by(&self, id: i64, limit: i64) -> Result<Statement> {
+        query(statement!("needed_by"), params![id, limit])
+    }
+
     fn update_dependents(&self, id: i64, now: Now) -> Result<Statement> {
         command(statement!("look"), params![id, DEPENDENTS_AT_A_TIME, now.text()])
     }
@@ -109,6 +121,45 @@ impl ForeignStatements for Foreign {
 
     fn schedule(&self, queue: &str, schedule: &Schedule, row: &NewRow) -> Result<Statement> {
         with_schedule_values(queue, schedule, row, |values| command(statement!("schedule"), values))
+    }
+
+    fn end(&self, queue: &str, step: EndStep, steps: &EndSteps<End>, now: Now) -> Result<Statement> {
+        let returns_rows = matches!(step, EndStep::CheckHeld | EndStep::FindRest);
+        let checksum = match &steps.end().decision.verdict {
+            Verdict::Moved { next } => checksum_given(next),
+            _ => None,
+        };
+        let given = EndValues { now, text: &now.text(), has_group: None, checksum };
+        let made = with_statement(queue, step, steps.end(), steps.history(), given, command)?;
+        Ok(Statement { returns_rows, ..made })
+    }
+
+    fn holds(&self, queue: &str, receipt: Receipt, now: Now) -> Result<Statement> {
+        query(statement!("holds"), params![receipt.id, queue, receipt.attempt, receipt.token, now.ms()])
+    }
+
+    fn present(&self, queue: &str, receipt: Receipt) -> Result<Statement> {
+        command(statement!("present"), params![receipt.id, queue, receipt.attempt, receipt.token])
+    }
+
+    fn change(&self, queue: &str, id: i64, change: ItemChange, now: Now) -> Result<Statement> {
+        with_change(queue, id, change, (now, &now.text()), command)
+    }
+
+    fn finished_ids(&self, queue: &str, status: Status) -> Result<Statement> {
+        query(statement!("finished_ids"), params![queue, status.as_str()])
+    }
+
+    fn block(&self, statement: BlockStatement) -> Statement {
+        let sql = match statement {
+            BlockStatement::Begin => statement!("begin"),
+            BlockStatement::Savepoint => statement!("block_savepoint"),
+            BlockStatement::Release => statement!("block_release"),
+            BlockStatement::Undo => statement!("block_undo"),
+            BlockStatement::Commit => statement!("commit"),
+            BlockStatement::RollBack => statement!("roll_back"),
+        };
+        Statement { block: Some(statement), ..order(sql) }
     }
 
     fn savepoint(&self) -> Statement {
@@ -134,7 +185,7 @@ impl ForeignStatements for Foreign {
 
 fn command(sql: &'static str, values: &[&dyn ToSql]) -> Result<Statement> {
     let values = values.iter().map(|value| owned(*value)).collect::<rusqlite::Result<_>>()?;
-    Ok(Statement { sql, values, returns_rows: false })
+    Ok(Statement { values, ..order(sql) })
 }
 
 fn query(sql: &'static str, values: &[&dyn ToSql]) -> Result<Statement> {
@@ -142,11 +193,17 @@ fn query(sql: &'static str, values: &[&dyn ToSql]) -> Result<Statement> {
 }
 
 fn question(sql: &'static str) -> Statement {
-    Statement { sql, values: Vec::new(), returns_rows: true }
+    Statement { returns_rows: true, ..order(sql) }
 }
 
 fn order(sql: &'static str) -> Statement {
-    Statement { sql, values: Vec::new(), returns_rows: false }
+    Statement { sql: sql.into(), values: Vec::new(), returns_rows: false, block: None }
+}
+
+/// Finds out whether an item is referred to by a foreign key; returns a row if it is.
+pub(super) fn referring(sql: String, id: i64, queue: &str) -> Statement {
+    let values = vec![Value::Integer(id), Value::Text(queue.to_owned())];
+    Statement { sql: sql.into(), values, returns_rows: true, block: None }
 }
 
 fn owned(value: &dyn ToSql) -> rusqlite::Result<Value> {

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use rusqlite::{ToSql, params};
 
+use super::foreign::referring;
 use super::rows::{integer, read_content, read_counts, read_item, read_schedule, text};
 use super::{Transaction, statement};
 use crate::error::Result;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Pick, Receipt, RecordedStep, Schedule, Status, StepKind};
-use crate::store::{Forecast, Held, Page, Scout, StoredSettings, View, WaitingItems};
+use crate::store::{Forecast, Held, Page, Scout, Statement, StoredSettings, View, WaitingItems};
 
 /// How many processes are checked at once.
 const HOLDERS_AT_A_TIME: i64 = 256;
@@ -147,6 +148,11 @@ impl View for Transaction<'_> {
 
     fn holds(&self, queue: &str, receipt: Receipt) -> Result<Option<bool>> {
         self.one(statement!("holds"), params![receipt.id, queue, receipt.attempt, receipt.token, self.now.ms()])
+    }
+
+    fn references_to(&self, queue: &str, id: i64) -> Result<Vec<(String, Statement)>> {
+        let references = self.database.references().of(self.connection)?;
+        Ok(references.iter().map(|one| (one.table.clone(), referring(one.question(), id, queue))).collect())
     }
 
     fn retriable(&self, queue: &str, for_all: Option<u32>, otherwise: u32) -> Result<Vec<i64>> {

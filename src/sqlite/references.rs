@@ -59,6 +59,14 @@ impl Reference {
         collect(connection, &sql, params![queue, asked])
     }
 
+    /// Asks on the caller's connection whether the key refers to an item. ?1 id ?2 queue
+    pub fn question(&self) -> String {
+        format!(
+            "SELECT 1 FROM main.ingest_queue AS item WHERE item.id = ?1 AND item.queue = ?2 AND {}",
+            self.condition()
+        )
+    }
+
     /// Returns finished items of a queue that the key refers to, at most `limit`.
     pub fn finished(&self, connection: &Connection, queue: &str, limit: usize) -> Result<Vec<i64>> {
         let sql = format!(

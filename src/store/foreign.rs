@@ -1,16 +1,36 @@
 //! What an engine must offer for the caller's own connection: plain statements. The caller's library runs them in the
 //! caller's transaction.
 
-use super::NewRow;
+use std::borrow::Cow;
+
+use super::{End, EndStep, EndSteps, ItemChange, NewRow};
 use crate::error::Result;
-use crate::model::{Answer, IfFailed, Now, Receipt, Schedule, StepKind, Value};
+use crate::model::{Answer, IfFailed, Now, Receipt, Schedule, Status, StepKind, Value};
 
 /// A statement and its values.
 #[derive(Clone)]
 pub struct Statement {
-    pub sql: &'static str,
+    pub sql: Cow<'static, str>,
     pub values: Vec<Value>,
     pub returns_rows: bool,
+    /// What it does to the block of `item.transaction`. A library that keeps account of its transactions does that
+    /// itself instead.
+    pub block: Option<BlockStatement>,
+}
+
+/// The statements around the block of `item.transaction`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockStatement {
+    /// Begins the transaction that is the block.
+    Begin,
+    /// Begins the block in the caller's own transaction.
+    Savepoint,
+    Release,
+    /// Undoes the block; its savepoint is still to be released.
+    Undo,
+    /// Commits the transaction that is the block.
+    Commit,
+    RollBack,
 }
 
 pub trait ForeignStatements: Send + Sync {
@@ -53,7 +73,7 @@ pub trait ForeignStatements: Send + Sync {
     fn status(&self, id: i64) -> Result<Statement>;
 
     /// Changes an `enqueue` so that the item is blocked.
-    fn block(&self, enqueue: &mut Statement);
+    fn make_blocked(&self, enqueue: &mut Statement);
 
     /// Makes an item wait for another.
     fn wait_for(&self, id: i64, place: i64, needed: i64, if_failed: IfFailed) -> Result<Statement>;
@@ -76,6 +96,12 @@ pub trait ForeignStatements: Send + Sync {
     /// Records that the dependents of an item are to be updated.
     fn note_awaited(&self, id: i64) -> Result<Statement>;
 
+    /// Records that the dependents of all items are to be updated that an item still waits for.
+    fn note_awaited_by(&self, id: i64) -> Result<Statement>;
+
+    /// Lists up to `limit` items that wait for an item and are not done.
+    fn needed_by(&self, id: i64, limit: i64) -> Result<Statement>;
+
     /// Updates a bounded number of dependents of an item.
     fn update_dependents(&self, id: i64, now: Now) -> Result<Statement>;
 
@@ -85,6 +111,24 @@ pub trait ForeignStatements: Send + Sync {
 
     /// Adds or replaces a schedule.
     fn schedule(&self, queue: &str, schedule: &Schedule, row: &NewRow) -> Result<Statement>;
+
+    /// One step of an end; see [`EndStep`].
+    fn end(&self, queue: &str, step: EndStep, steps: &EndSteps<End>, now: Now) -> Result<Statement>;
+
+    /// Finds a valid receipt, and returns whether its item was cancelled.
+    fn holds(&self, queue: &str, receipt: Receipt, now: Now) -> Result<Statement>;
+
+    /// Changes one row, and nothing in it, if the receipt is valid and its item was not cancelled. Locks the item.
+    fn present(&self, queue: &str, receipt: Receipt) -> Result<Statement>;
+
+    /// Changes one item.
+    fn change(&self, queue: &str, id: i64, change: ItemChange, now: Now) -> Result<Statement>;
+
+    /// Finds the items of a finished status; returns their ids.
+    fn finished_ids(&self, queue: &str, status: Status) -> Result<Statement>;
+
+    /// What begins or ends the block of `item.transaction`.
+    fn block(&self, statement: BlockStatement) -> Statement;
 
     /// Begins a part of the caller's transaction that can be undone.
     fn savepoint(&self) -> Statement;

@@ -1,6 +1,6 @@
 //! What an engine must answer, from one snapshot.
 
-use super::{Scout, StoredSettings};
+use super::{Scout, Statement, StoredSettings};
 use crate::error::Result;
 use crate::model::{Attempt, Counts, GroupCounts, Item, Now, Pick, Receipt, RecordedStep, Schedule, Status};
 
@@ -104,6 +104,10 @@ pub trait View {
 
     /// `None` if the receipt is stale, else whether its item was cancelled.
     fn holds(&self, queue: &str, receipt: Receipt) -> Result<Option<bool>>;
+
+    /// For each table that refers to items by a foreign key: its name, and the statement that asks on the caller's
+    /// connection whether a row of it refers to this item.
+    fn references_to(&self, queue: &str, id: i64) -> Result<Vec<(String, Statement)>>;
 
     /// The failed items below their retry limit, in the order of their ids.
     fn retriable(&self, queue: &str, for_all: Option<u32>, otherwise: u32) -> Result<Vec<i64>>;

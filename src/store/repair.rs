@@ -2,6 +2,24 @@
 
 use crate::error::Result;
 
+/// What one statement changes about one item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemChange {
+    /// Makes a failed or cancelled item pending, due at this time, with its retry count reset.
+    Retry(Option<i64>),
+    /// Cancels an item that is not in progress.
+    Cancel,
+    /// Marks an item in progress, which becomes `cancelled` when its worker reports.
+    CancelRunning,
+    /// Keeps an item cancelled that the end of another has cancelled.
+    CancelForGood,
+    /// Makes a delayed item due now.
+    RunNow,
+    /// Makes a pending item due at this time.
+    RunLater(Option<i64>),
+    Delete,
+}
+
 pub trait RepairTx {
     /// Makes a failed item below its retry limit pending. Returns whether it did. `for_all` replaces every item's own
     /// limit; `otherwise` applies to items without one.

@@ -193,6 +193,34 @@ BUGS = [
         "CREATE INDEX ingest_queue_ready ON ingest_queue (queue, priority, id)",
         ("tests/sqlite/test_plans.py", "tests/test_model.py"),
     ),
+    Bug(
+        "done without the caller's commit",
+        "src/rules/outcome.rs",
+        "Ending::Done { .. } => Ending::Failed { error: not_committed(said), retry_in: None, give_up: false },",
+        "Ending::Done { .. } if not_committed(said).is_empty() => Ending::released_now(),",
+        ("tests/contract/test_promised.py",),
+    ),
+    Bug(
+        "a committed end counted as lost",
+        "src/queue/worker_loop/step.rs",
+        "if answered == Settled::Lost",
+        "if answered == Settled::Done",
+        ("tests/contract/test_promised.py",),
+    ),
+    Bug(
+        "a receipt not presented before the block",
+        "src/queue/enlist/block.rs",
+        "Presenting::Written if rows.first().is_some_and(|row| integer(row, 1) == 1) => {",
+        "Presenting::Written if !rows.is_empty() => {",
+        ("tests/contract/test_item_transaction.py",),
+    ),
+    Bug(
+        "a refused verb left in the caller's transaction",
+        "src/queue/enlist/mod.rs",
+        "vec![foreign.undo(), foreign.release()])",
+        "vec![foreign.release()])",
+        ("tests/contract/test_own_transaction.py",),
+    ),
 ]
 
 

@@ -21,3 +21,10 @@ def make_store(path):
 @pytest.fixture
 def store(make_store):
     return make_store()
+
+
+@pytest.fixture
+def effects(sql, path, queue):
+    """Make a table of the application; returns what reads what is committed there."""
+    sql(path, "CREATE TABLE effects (text TEXT)")
+    return lambda: [text for (text,) in sql(path, "SELECT text FROM effects")]

@@ -78,3 +78,16 @@ def of_django(path):
 
 
 LIBRARIES = [of_sqlite3, of_sqlite3_without_begin, of_apsw, of_sqlalchemy, of_a_session, of_django]
+
+
+def write(connection, text):
+    """Write into the table `effects` with whatever the connection offers."""
+    statement = f"INSERT INTO effects VALUES ('{text}')"
+    if hasattr(connection, "ensure_connection"):
+        connection.connection.execute(statement)
+    elif hasattr(connection, "exec_driver_sql"):
+        connection.exec_driver_sql(statement)
+    elif hasattr(connection, "get_bind"):
+        connection.connection().exec_driver_sql(statement)
+    else:
+        connection.execute(statement)

@@ -62,6 +62,8 @@ def test_an_enqueue_in_the_callers_transaction_that_a_trigger_ignored_is_an_erro
     else:
         connection = {"sqlite3": sqlite3.connect, "apsw": apsw.Connection}[library](str(path))
     with closing(connection):
+        if library == "apsw":
+            connection.execute("BEGIN")
         with pytest.raises(StorageError, match=r"trigger of the application.*RAISE\(IGNORE\)"):
             queue.enqueue("spam", connection=connection)
         assert queue.enqueue("more ham", connection=connection) == 2

@@ -56,6 +56,9 @@ async def typed() -> None:
             assert_type(item.group, str | None)
             assert_type(await item.set_progress(0.5), bool)
         assert_type(await queue.mark_done(item), bool)
+        assert_type(await queue.release(item, connection=object()), bool)
+        async with item.transaction(object()) as the_same:
+            assert_type(the_same, AsyncItem[Doc])
     async for each in queue:
         assert_type(each, AsyncItem[Doc])
         break

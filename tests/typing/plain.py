@@ -28,6 +28,9 @@ if item:
         assert_type(claimed.id, int)
         assert_type(claimed.lease_until, datetime | None)
     assert_type(queue.mark_done(item, result={"n": 1}), bool)
+    assert_type(queue.mark_done(item, connection=object()), bool)
+    with item.transaction(object()) as the_same:
+        assert_type(the_same, Item[Any])
     assert_type(queue.mark_failed(item, ValueError("no"), retry_in=5), bool)
 
 items = queue.items("failed", limit=5)
@@ -64,6 +67,8 @@ assert_type(queue.retry(status="failed"), int)
 assert_type(queue.replay(1), int | None)
 assert_type(queue.replay(status="done"), int)
 assert_type(queue.cancel(key="k"), bool)
+assert_type(queue.cancel(1, connection=object()), bool)
+assert_type(queue.retry([1, 2], connection=object()), int)
 queue.configure(rate=Rate(5), keep_for=timedelta(days=7), lease=None)
 Worker("memory.db", {"emails": handler, "others": print}, concurrency=4, linger=4, options={"emails": {"lease": 5}})
 

@@ -16,6 +16,7 @@ from membox_queue.aio.item import AsyncItem, plain
 from membox_queue.aio.iterate import Abandoned
 from membox_queue.aio.threads import Threads, result_despite_cancellation, through_cancellation
 from membox_queue.aio.waits import Ticket
+from membox_queue.connections import asynchronous
 from membox_queue.errors import QueueClosedError, QueueError, QueueFullError
 
 if TYPE_CHECKING:
@@ -64,7 +65,11 @@ def ending(
         self: Calls[Any], item: AsyncItem[Any] | _native.Item[Any], /, *arguments: P.args, **options: P.kwargs
     ) -> T:
         queue = await self._opened()
-        return await self._run_in_thread(functools.partial(method, queue, plain(item), *arguments, **options))
+        call: Any = functools.partial(method, queue, plain(item), *arguments, **options)
+        if (on_connection := asynchronous.caller(options.get("connection"))) is not None:
+            result: T = await on_connection(lambda own: call(connection=own))
+            return result
+        return await self._run_in_thread(call)
 
     return awaited
 
@@ -112,10 +117,9 @@ class Calls(Generic[C]):
         given = [plain(argument) for argument in arguments]
         named = {name: plain(value) for name, value in options.items()}
         call = functools.partial(method, queue, *given, **named)
-        run_sync: Any = getattr(named.get("connection"), "run_sync", None)
-        if run_sync is not None:
-            # SQLAlchemy runs this where its driver waits; no thread of ours is involved.
-            result: T = await run_sync(lambda own: call(connection=own))
+        if (on_connection := asynchronous.caller(named.get("connection"))) is not None:
+            # The library runs this where its driver waits; no thread of ours is involved.
+            result: T = await on_connection(lambda own: call(connection=own))
             return result
         return await self._interruptible(_native.Token(), call)
 
@@ -171,7 +175,7 @@ class Calls(Generic[C]):
     def _abandon(self, item: AsyncItem[Any], events: asyncio.AbstractEventLoop) -> None:
         """Release the item of an abandoned loop."""
         if self._queue is not None:
-            self._abandoned.add(functools.partial(self._queue.release, item._item), events)
+            self._abandoned.add(functools.partial(self._queue._release_abandoned, item._item), events)
 
     async def _claim(
         self,

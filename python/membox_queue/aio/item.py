@@ -9,11 +9,15 @@ from types import GetSetDescriptorType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from membox_queue import _native
+from membox_queue.aio.threads import through_cancellation
+from membox_queue.connections import asynchronous
+from membox_queue.connections.block import OpenBlock
 from membox_queue.options import ChildOptions
 from membox_queue.signatures import shows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
+    from contextlib import AbstractAsyncContextManager
     from datetime import datetime, timedelta
     from types import TracebackType
     from typing import Literal, Self, Unpack
@@ -136,6 +140,13 @@ class AsyncItem(Generic[C_co]):
         """Record how far the work is. Return False if the claim was lost."""
         return bool(await self._run(self._item.set_progress, fraction, note))
 
+    def transaction(self, connection: Any) -> AbstractAsyncContextManager[AsyncItem[C_co]]:
+        """End the claim in a transaction of your own connection; see `Item.transaction`.
+
+        `connection` is an AsyncConnection or AsyncSession of SQLAlchemy, or a connection of aiosqlite.
+        """
+        return AsyncTransaction(self, connection)
+
     async def _keep(self) -> None:
         """Let a native thread renew the claim from now on."""
         if not self._is_kept:
@@ -162,6 +173,30 @@ class AsyncItem(Generic[C_co]):
 
     def __repr__(self) -> str:
         return repr(self._item)
+
+
+class AsyncTransaction:
+    """`async with item.transaction(connection):`; what runs on the connection runs where its driver waits."""
+
+    def __init__(self, item: AsyncItem[Any], connection: Any) -> None:
+        self._item = item
+        self._on_connection = asynchronous.on(connection)
+        self._is_cancelled = False
+
+    async def __aenter__(self) -> AsyncItem[Any]:
+        block = await self._item._run(self._item._item._block)
+        self._block = await self._on_connection(lambda own: OpenBlock(own, block).entered())
+        return self._item
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        task = asyncio.current_task()
+        self._block.is_cancelled = task is not None and task.cancelling() > 0
+        failure = await through_cancellation(self._on_connection(lambda _: self._block.left(error)))
+        await self._item._run(self._block.settle, failure)
+        if failure is not error and failure is not None:
+            raise failure
 
 
 def same_attribute(name: str, words: str | None) -> property:

@@ -66,7 +66,8 @@ class ItemIterator(Generic[C]):
 
     async def _release_current(self) -> None:
         if (item := self._take_current()) is not None:
-            await self._queue.release(item)
+            queue = await self._queue._opened()
+            await self._queue._run_in_thread(queue._release_abandoned, item._item)
 
     def _take_current(self) -> AsyncItem[Any] | None:
         """Return the current item if its claim has not ended, and forget it."""

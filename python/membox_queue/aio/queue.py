@@ -180,7 +180,8 @@ class AsyncQueue(Calls[C], Generic[C]):
     async def enqueue(self, content: C, **options: Any) -> int | None:
         """Add one item and return its id; the options are those of `Queue.enqueue`.
 
-        `connection` may be an AsyncConnection or AsyncSession of SQLAlchemy, too.
+        `connection` may be an AsyncConnection or AsyncSession of SQLAlchemy, or a connection of aiosqlite, too, as for
+        every verb that takes one.
         """
         return await self._put(1, Queue.enqueue, content, **options)
 

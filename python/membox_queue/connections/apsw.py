@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from membox_queue.connections.sqlite3 import Runner
+from membox_queue.connections import sqlite3
 
 
 def accepts(connection: Any) -> bool:
@@ -13,12 +12,11 @@ def accepts(connection: Any) -> bool:
     return hasattr(connection, "last_insert_rowid")
 
 
-def runner(connection: Any) -> Runner:
-    """Return what runs a statement; rows are tuples."""
+class Link(sqlite3.Link):
+    """A link to a connection of apsw, which begins no transaction by itself."""
 
-    def run(sql: str, values: list[Any]) -> Any:
-        cursor = connection.cursor()
+    def execute(self, sql: str, values: list[Any]) -> Any:
+        """Run a statement and return its cursor; rows are tuples."""
+        cursor = self.connection.cursor()
         cursor.row_trace = lambda _, row: row
         return cursor.execute(sql, values)
-
-    return run

@@ -39,4 +39,4 @@ def claimed_items(queue: _native.Queue[T]) -> Generator[_native.Item[T], Any, No
 def release(queue: _native.Queue[Any], item: _native.Item[Any]) -> None:
     """Release an item whose claim has not ended."""
     if not item._settled:
-        queue.release(item)
+        queue._release_abandoned(item)

@@ -65,7 +65,9 @@ def log_failure(item: _native.Item, raised: BaseException, began: float, *, is_r
         log(logging.INFO, cause, "item %d %s: %s", item.id, request, raised, extra=told)
         return
     level = logging.INFO if is_reported else logging.WARNING
-    log(level, raised, "item %d failed: %s", item.id, type_name(raised), extra=told)
+    # An end that the handler has committed stands.
+    text = "the handler of item %d raised after its end: %s" if item._settled else "item %d failed: %s"
+    log(level, raised, text, item.id, type_name(raised), extra=told)
 
 
 def release_frames(raised: BaseException | None) -> None:

@@ -42,6 +42,11 @@ OPEN_TRANSACTION = (
 )
 
 
+NOT_COMMITTED = (
+    "the handler ended it in a transaction that was not committed; commit that transaction before the handler returns"
+)
+
+
 class Slot:
     """One slot of a loop. A driver sends the answer to each request, or throws what carrying it out raised."""
 
@@ -165,9 +170,14 @@ class Slot:
             loop.notify_on_error(failure, items[0], "handler")
             return Call(native.failed, (number, items, failure))
 
+        is_told = yield from self.look_at_promises(items)
+
         def finish(results: list[Any]) -> Requests[_native.LoopStep]:
             request = Call(native.done, (number, results))
-            step: _native.LoopStep = yield from self.retry_store("finish", items[0], request, fail_instead)
+            instead = None if is_told else fail_instead
+            step: _native.LoopStep = yield from self.retry_store("finish", items[0], request, instead)
+            if not is_told:
+                self.report_uncommitted([item for item in items if item._uncommitted])
             return step
 
         try:
@@ -200,6 +210,30 @@ class Slot:
         loop.count_unstored(step.ended, unstored)
         return step
 
+    def look_at_promises(self, items: list[_native.Item]) -> Requests[bool]:
+        """Look whether ends that the handler said on its own connection were committed.
+
+        If its transaction is still open, nothing can be recorded yet; that is reported at once. Return whether it was.
+        """
+        native = self.loop.native
+        if not any(item._promised for item in items):
+            return False
+        if not (yield from self.call_store("finish", items[0], native.look_at_promises, self.number)):
+            return False
+        if not native.blocked_by_this_process:
+            return False
+        release_frames(None)
+        if not native.blocked_by_this_process:
+            return False
+        self.report_uncommitted([item for item in items if item._promised])
+        return True
+
+    def report_uncommitted(self, items: list[_native.Item]) -> None:
+        """Report items that fail because the handler ended them in a transaction that was not committed."""
+        for item in items:
+            logger.warning("item %d failed: %s", item.id, NOT_COMMITTED, extra=fields("uncommitted", item))
+            self.loop.notify_on_error(QueueError(f"item {item.id}: {NOT_COMMITTED}"), item, "finish")
+
     def record_failure(
         self, items: list[_native.Item], raised: BaseException, *, is_called_off: bool
     ) -> Requests[_native.LoopStep]:
@@ -209,6 +243,8 @@ class Slot:
         """
         loop = self.loop
         exiting: BaseException | None = None
+        if any(item._promised for item in items):
+            yield from self.call_store("finish", items[0], loop.native.look_at_promises, self.number)
         try:
             if not is_called_off:
                 log_failure(items[0], raised, self.began, is_reported=loop.is_reported)

@@ -1,13 +1,16 @@
 //! The verbs with which a worker ends, releases or extends its claim.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use super::{Arg, Queue, within_limit};
+use super::{Arg, Queue, on_connection, within_limit};
 use crate::python::convert::{duration_ms, json};
 use crate::python::ending;
+use crate::python::enlist::Enlistment;
 use crate::python::interpreter_exit::Native;
-use crate::python::item::claimed;
+use crate::python::item::{Item, claimed};
 use crate::python::next_stage::Next;
 use crate::queue::ClaimedItem;
 use crate::rules::outcome::Ending;
@@ -15,17 +18,17 @@ use crate::rules::outcome::Ending;
 #[pymethods]
 impl Queue {
     #[doc = words!(Queue.mark_done)]
-    #[pyo3(signature = (item, result = None))]
-    fn mark_done(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>, result: Arg) -> PyResult<bool> {
+    #[pyo3(signature = (item, result = None, *, connection = None))]
+    fn mark_done(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>, result: Arg, connection: Arg) -> PyResult<bool> {
         let (py, queue) = (slf.py(), slf.get());
         let held = claimed(item)?;
         if let Some(Ok(next)) = result.map(|result| result.cast::<Next>()) {
             let shape = queue.shape.get(py).map(|shape| shape.bind(py));
             let next = Box::new(next.get().stage(py, &queue.core, shape)?);
-            return Ok(py.native(|| queue.core.finish(held, Ending::Next { next }))?.took_effect());
+            return finish(slf, item, held, Ending::Next { next }, connection);
         }
         let stored = stored_result(slf, result)?;
-        Ok(py.native(|| queue.core.mark_done(held, stored))?)
+        finish(slf, item, held, Ending::Done { result: stored }, connection)
     }
 
     #[doc = words!(Queue.mark_done_many)]
@@ -37,27 +40,35 @@ impl Queue {
     }
 
     #[doc = words!(Queue.mark_failed)]
-    #[pyo3(signature = (item, error, retry_in = None, give_up = false))]
+    #[pyo3(signature = (item, error, retry_in = None, give_up = false, *, connection = None))]
     fn mark_failed(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Self>,
         item: &Bound<'_, PyAny>,
         error: &Bound<'_, PyAny>,
         retry_in: Arg,
         give_up: bool,
+        connection: Arg,
     ) -> PyResult<bool> {
         let held = claimed(item)?;
         let retry_in = retry_in.map(|delay| duration_ms("retry_in", delay)).transpose()?;
         let ending = ending::of_failure(error, retry_in, give_up)?;
-        Ok(py.native(|| self.core.finish(held, ending))?.took_effect())
+        finish(slf, item, held, ending, connection)
     }
 
     #[doc = words!(Queue.release)]
-    #[pyo3(signature = (item, delay = None), text_signature = "($self, item, delay=0.0)")]
-    fn release(&self, py: Python<'_>, item: &Bound<'_, PyAny>, delay: Arg) -> PyResult<bool> {
+    #[pyo3(signature = (item, delay = None, *, connection = None),
+           text_signature = "($self, item, delay=0.0, *, connection=None)")]
+    fn release(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>, delay: Arg, connection: Arg) -> PyResult<bool> {
         let held = claimed(item)?;
         let delay = delay.map_or(Ok(0), |delay| duration_ms("delay", delay))?;
-        Ok(py.native(|| self.core.release(held, delay))?)
+        finish(slf, item, held, Ending::Released { delay, reason: None }, connection)
+    }
+
+    #[doc = words!(Queue._release_abandoned)]
+    #[pyo3(signature = (item, /))]
+    fn _release_abandoned(&self, py: Python<'_>, item: &Bound<'_, PyAny>) -> PyResult<()> {
+        let held = claimed(item)?;
+        Ok(py.native(|| self.core.release_abandoned(held))?)
     }
 
     #[doc = words!(Queue._release_many)]
@@ -110,6 +121,24 @@ pub fn stored_result(slf: &Bound<'_, Queue>, result: Arg) -> PyResult<Option<Str
         }
         stored => stored,
     }
+}
+
+/// Ends a claim: returns whether that took effect. On the caller's own connection a lost claim raises.
+fn finish(
+    slf: &Bound<'_, Queue>,
+    item: &Bound<'_, PyAny>,
+    held: &Arc<ClaimedItem>,
+    ending: Ending,
+    connection: Arg,
+) -> PyResult<bool> {
+    let (py, queue) = (slf.py(), slf.get());
+    let Some(connection) = connection else {
+        return Ok(py.native(|| queue.core.finish(held, ending))?.took_effect());
+    };
+    let item = item.cast::<Item>()?;
+    let begun = py.native(|| queue.core.enlist_finish(held, ending));
+    let begun = begun.map_err(|error| item.get().about_this(py, error.into()))?;
+    on_connection(slf, connection, Enlistment::about(begun, item.clone().unbind()))?.extract()
 }
 
 /// Whether a value is not JSON, rather than too large.

@@ -26,6 +26,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyGenericAlias, PyType};
 
+use super::enlist::Enlistment;
 use super::error::exception_class;
 use super::interpreter_exit::Native;
 use super::item::Item;
@@ -117,4 +118,13 @@ pub fn within_limit<T>(
     }
     let latest = py.native(|| queues.iter().map(|queue| queue.latest_settings().max_bytes()).max().unwrap_or(0));
     if latest > limit { read(latest) } else { outcome }
+}
+
+/// Runs a verb on the caller's own connection; `_run_steps` of the Python class knows the libraries.
+pub fn on_connection<'py>(
+    queue: &Bound<'py, Queue>,
+    connection: &Bound<'py, PyAny>,
+    steps: Enlistment,
+) -> PyResult<Bound<'py, PyAny>> {
+    queue.call_method1("_run_steps", (connection, steps))
 }

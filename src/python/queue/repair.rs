@@ -1,40 +1,53 @@
 //! What an operator does with items (retry, replay, reschedule, cancel, delete), and pausing the queue.
 
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::target::{self, Which};
-use super::{Arg, Queue};
+use super::{Arg, Queue, on_connection};
 use crate::model::Status;
 use crate::python::convert::{count, duration_ms};
+use crate::python::enlist::Enlistment;
 use crate::python::interpreter_exit::Native;
 use crate::python::new_item::when;
-use crate::queue::Targets;
+use crate::queue::{self, Repair, Target, Targets};
 
 #[pymethods]
 impl Queue {
     #[doc = words!(Queue.retry)]
-    #[pyo3(signature = (id = None, *, key = None, status = None, delay = None, tree = false),
-           text_signature = "($self, id=None, *, key=None, status=None, delay=0.0, tree=False)")]
+    #[pyo3(signature = (id = None, *, key = None, status = None, delay = None, tree = false, connection = None),
+           text_signature = "($self, id=None, *, key=None, status=None, delay=0.0, tree=False, connection=None)")]
+    #[allow(clippy::too_many_arguments)] // the arguments of the verb
     fn retry<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         id: Arg,
         key: Arg,
         status: Arg,
         delay: Arg,
         tree: bool,
+        connection: Arg<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let delay = delay_ms(delay)?;
-        match target::one_or_several("retry", id, key, status)? {
-            Which::One(item) if tree => py.native(|| self.core.retry_tree(&item, delay))?.into_bound_py_any(py),
-            Which::Several(_) if tree => {
-                Err(PyTypeError::new_err("retry takes one item with tree=True: what it waits for comes back with it"))
-            }
-            Which::One(item) => py.native(|| self.core.retry(&item, delay))?.into_bound_py_any(py),
-            Which::Several(items) => py.native(|| self.core.retry_many(&items, delay))?.into_bound_py_any(py),
+        let (py, core, delay) = (slf.py(), &slf.get().core, delay_ms(delay)?);
+        let which = target::one_or_several("retry", id, key, status)?;
+        if tree && matches!(which, Which::Several(_)) {
+            return Err(PyTypeError::new_err(
+                "retry takes one item with tree=True: what it waits for comes back with it",
+            ));
         }
+        check_tree(tree, connection)?;
+        let Some(connection) = connection else {
+            return match which {
+                Which::One(item) if tree => py.native(|| core.retry_tree(&item, delay))?.into_bound_py_any(py),
+                Which::One(item) => py.native(|| core.retry(&item, delay))?.into_bound_py_any(py),
+                Which::Several(items) => py.native(|| core.retry_many(&items, delay))?.into_bound_py_any(py),
+            };
+        };
+        let steps = py.native(|| match &which {
+            Which::One(item) => core.enlist_repair(item, Repair::Retry(delay)),
+            Which::Several(items) => core.enlist_retry_many(items, delay),
+        })?;
+        on_connection(slf, connection, Enlistment::new(steps))
     }
 
     #[doc = words!(Queue.retry_failed)]
@@ -65,34 +78,52 @@ impl Queue {
     }
 
     #[doc = words!(Queue.run_now)]
-    #[pyo3(signature = (id = None, *, key = None))]
-    fn run_now(&self, py: Python<'_>, id: Arg, key: Arg) -> PyResult<bool> {
+    #[pyo3(signature = (id = None, *, key = None, connection = None))]
+    fn run_now(slf: &Bound<'_, Self>, id: Arg, key: Arg, connection: Arg) -> PyResult<bool> {
         let item = target::one("run_now", id, key)?;
-        Ok(py.native(|| self.core.run_now(&item))?)
+        one(slf, &item, Repair::RunNow, connection, |core| core.run_now(&item))
     }
 
     #[doc = words!(Queue.run_later)]
-    #[pyo3(signature = (id = None, delay = None, *, key = None, run_at = None))]
-    fn run_later(&self, py: Python<'_>, id: Arg, delay: Arg, key: Arg, run_at: Arg) -> PyResult<bool> {
+    #[pyo3(signature = (id = None, delay = None, *, key = None, run_at = None, connection = None))]
+    fn run_later(slf: &Bound<'_, Self>, id: Arg, delay: Arg, key: Arg, run_at: Arg, connection: Arg) -> PyResult<bool> {
         if delay.is_none() && run_at.is_none() {
             return Err(PyTypeError::new_err("run_later takes a delay or run_at; for now there is run_now"));
         }
         let (item, when) = (target::one("run_later", id, key)?, when(delay, run_at)?);
-        Ok(py.native(|| self.core.run_later(&item, when))?)
+        one(slf, &item, Repair::RunLater(when), connection, |core| core.run_later(&item, when))
     }
 
     #[doc = words!(Queue.cancel)]
-    #[pyo3(signature = (id = None, *, key = None, tree = false))]
-    fn cancel(&self, py: Python<'_>, id: Arg, key: Arg, tree: bool) -> PyResult<bool> {
+    #[pyo3(signature = (id = None, *, key = None, tree = false, connection = None))]
+    fn cancel(slf: &Bound<'_, Self>, id: Arg, key: Arg, tree: bool, connection: Arg) -> PyResult<bool> {
         let item = target::one("cancel", id, key)?;
-        Ok(py.native(|| if tree { self.core.cancel_tree(&item) } else { self.core.cancel(&item) })?)
+        check_tree(tree, connection)?;
+        one(
+            slf,
+            &item,
+            Repair::Cancel,
+            connection,
+            |core| {
+                if tree { core.cancel_tree(&item) } else { core.cancel(&item) }
+            },
+        )
     }
 
     #[doc = words!(Queue.delete)]
-    #[pyo3(signature = (id = None, *, key = None, tree = false))]
-    fn delete(&self, py: Python<'_>, id: Arg, key: Arg, tree: bool) -> PyResult<bool> {
+    #[pyo3(signature = (id = None, *, key = None, tree = false, connection = None))]
+    fn delete(slf: &Bound<'_, Self>, id: Arg, key: Arg, tree: bool, connection: Arg) -> PyResult<bool> {
         let item = target::one("delete", id, key)?;
-        Ok(py.native(|| if tree { self.core.delete_tree(&item) } else { self.core.delete(&item) })?)
+        check_tree(tree, connection)?;
+        one(
+            slf,
+            &item,
+            Repair::Delete,
+            connection,
+            |core| {
+                if tree { core.delete_tree(&item) } else { core.delete(&item) }
+            },
+        )
     }
 
     #[doc = words!(Queue.pause)]
@@ -106,6 +137,28 @@ impl Queue {
     }
 }
 
+/// Changes one item, by `change` or on the caller's own connection. Returns whether there was one to change.
+fn one(
+    slf: &Bound<'_, Queue>,
+    item: &Target,
+    repair: Repair,
+    connection: Arg,
+    change: impl FnOnce(&queue::Queue) -> crate::Result<bool> + Send,
+) -> PyResult<bool> {
+    let (py, core) = (slf.py(), &slf.get().core);
+    let Some(connection) = connection else { return Ok(py.native(|| change(core))?) };
+    let steps = py.native(|| core.enlist_repair(item, repair))?;
+    on_connection(slf, connection, Enlistment::new(steps))?.extract()
+}
+
 fn delay_ms(delay: Arg) -> PyResult<i64> {
     delay.map_or(Ok(0), |delay| duration_ms("delay", delay))
+}
+
+/// A whole tree is changed in portions, which the caller's transaction cannot be.
+fn check_tree(tree: bool, connection: Arg) -> PyResult<()> {
+    match connection {
+        Some(_) if tree => Err(PyValueError::new_err("tree=True changes many items and takes no connection")),
+        _ => Ok(()),
+    }
 }

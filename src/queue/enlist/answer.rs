@@ -42,7 +42,7 @@ impl Queue {
             now: self.options.clock.now(),
             running: Running::Find,
         };
-        self.enlistment(Box::new(steps), true)
+        self.enlistment(Box::new(steps))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Outcome, Rows, Step, Steps, integer, text};
+use super::{Outcome, Rows, Step, Steps, ignored, integer, text};
 use crate::error::{Error, Result};
 use crate::model::{IfFailed, Now, OnDuplicate, Status, Value};
 use crate::queue::Queue;
@@ -176,22 +176,20 @@ impl Steps for ItemSteps {
             Running::Looked(id, count) => self.note_ended(id, count + 1),
             Running::Triggers(replaced) => {
                 let what = replaced.map_or_else(|| "the new item".into(), |id| format!("item {id}"));
-                let names: Vec<_> = rows.iter().map(|row| text(row, 0)).collect();
-                let path = self.path.as_ref().map_or_else(String::new, |path| format!("{}: ", path.display()));
-                Err(Error::ignored(&what, &names).retold(|told| format!("{path}{told}")))
+                Err(ignored(&what, rows, self.path.as_deref()))
             }
         }
     }
 
-    fn failed(&mut self) -> Step {
+    fn failed(&mut self) -> Result<Step> {
         if let Running::Child(number) = self.running {
             return self.needs.children[number].1.failed();
         }
         match (&self.running, self.find()) {
             // The caller's transaction may have begun only now. Another process may have enqueued the key before it
             // did.
-            (Running::Free | Running::Insert, Some(find)) => self.run(Running::FindAgain, find),
-            _ => Step::Fail,
+            (Running::Free | Running::Insert, Some(find)) => Ok(self.run(Running::FindAgain, find)),
+            _ => Ok(Step::Fail),
         }
     }
 }
@@ -275,7 +273,7 @@ impl ItemSteps {
         }
         let mut insert = self.insert.take().ok_or_else(|| Error::Invalid("this enqueue has ended".into()))?;
         if self.needs.is_open {
-            self.foreign.block(&mut insert);
+            self.foreign.make_blocked(&mut insert);
         }
         Ok(self.run(Running::Insert, insert))
     }

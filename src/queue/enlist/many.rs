@@ -90,7 +90,7 @@ impl Steps for ManySteps {
         }
     }
 
-    fn failed(&mut self) -> Step {
-        self.current.as_mut().map_or(Step::Fail, Steps::failed)
+    fn failed(&mut self) -> Result<Step> {
+        self.current.as_mut().map_or(Ok(Step::Fail), Steps::failed)
     }
 }

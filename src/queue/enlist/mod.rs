@@ -1,18 +1,29 @@
 //! Verbs on the caller's own connection, as state machines: each returns the next statement to run, and runs none.
 
 mod answer;
+mod block;
+mod finish;
 mod item;
 mod many;
+mod repair;
 mod schedule;
 mod step;
 
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
 use super::Queue;
+use super::claim::ClaimedItem;
 use crate::error::{Error, Result};
 use crate::model::{NewItem, Schedule, Value};
+use crate::rules::outcome::Settled;
 use crate::rules::tick::Timing;
 use crate::store::{ForeignStatements, Statement};
+pub use block::Block;
 use item::ItemSteps;
 use many::ManySteps;
+pub use repair::Repair;
 use schedule::ScheduleSteps;
 
 pub type Rows = Vec<Vec<Value>>;
@@ -28,8 +39,13 @@ pub enum Outcome {
     /// `None` for an item that was skipped, because its key is in use.
     Ids(Vec<Option<i64>>),
     Schedule(Box<Schedule>),
+    /// The claim has ended, once the caller commits.
+    Ended(Settled),
     /// Whether the item was changed.
     Changed(bool),
+    /// How many items were changed.
+    Count(usize),
+    Nothing,
 }
 
 /// The statements of one verb, one after another.
@@ -40,59 +56,75 @@ trait Steps: Send + Sync {
     fn next(&mut self, rows: &Rows) -> Result<Step>;
 
     /// Returns the next step after the caller's library refused a statement.
-    fn failed(&mut self) -> Step {
-        Step::Fail
+    fn failed(&mut self) -> Result<Step> {
+        Ok(Step::Fail)
     }
 }
 
 /// A verb in the caller's transaction; the caller commits it or rolls it back.
 pub struct Enlistment {
     steps: Box<dyn Steps>,
-    frame: Frame,
+    phase: Phase,
     foreign: &'static dyn ForeignStatements,
-    /// Whether the verb has several changes, of which all or none are made.
-    is_atomic: bool,
-    /// Whether the caller's transaction was open before the verb.
-    is_inside: bool,
+    frame: Option<Frame>,
+    /// The claim that the verb ends.
+    ends: Option<Arc<ClaimedItem>>,
 }
 
-/// What is around the statements of an atomic verb: a savepoint, or a transaction that did not exist before.
-enum Frame {
+/// What is around the statements of a verb, so that all or none of its changes are made.
+#[derive(Default)]
+struct Frame {
+    opening: VecDeque<Statement>,
+    closing: VecDeque<Statement>,
+    undoing: VecDeque<Statement>,
+}
+
+enum Phase {
     Opening,
     Open,
-    /// The verb is done; the savepoint is released.
+    /// The verb is done.
     Closing(Option<Outcome>),
     /// The verb failed, and is undone. Without an error, the caller's library has one.
     Undoing(Option<Error>),
-    Undone(Option<Error>),
+}
+
+impl Frame {
+    /// A savepoint in the caller's transaction; if there is none yet, that transaction.
+    fn of_verb(foreign: &dyn ForeignStatements, is_inside: bool) -> Self {
+        let (opening, closing, undoing) = if is_inside {
+            (foreign.savepoint(), vec![foreign.release()], vec![foreign.undo(), foreign.release()])
+        } else {
+            (foreign.begin(), Vec::new(), vec![foreign.roll_back()])
+        };
+        Self { opening: [opening].into(), closing: closing.into(), undoing: undoing.into() }
+    }
 }
 
 impl Queue {
     /// Begins an enqueue on the caller's own connection.
     pub fn enlist(&self, item: NewItem) -> Result<Enlistment> {
         self.reread_settings()?;
-        let is_atomic = !item.after.is_empty();
         let (name, max_pending) = (self.name(), self.settings().settings.max_pending);
         let (_, mut puts) = self.prepare_all(vec![item])?;
         let Some(put) = puts.pop() else { return Err(Error::Closed) };
         let steps = ItemSteps::new(self, name, put, self.options.clock.now(), max_pending)?;
-        self.enlistment(Box::new(steps), is_atomic)
+        self.enlistment(Box::new(steps))
     }
 
     /// Begins an enqueue of several items, all or none, on the caller's own connection.
     pub fn enlist_many(&self, items: Vec<NewItem>) -> Result<Enlistment> {
         self.reread_settings()?;
-        self.enlistment(Box::new(ManySteps::new(self, items)?), true)
+        self.enlistment(Box::new(ManySteps::new(self, items)?))
     }
 
     /// Begins to add or replace a schedule on the caller's own connection.
     pub fn enlist_schedule(&self, name: &str, timing: Timing, item: NewItem) -> Result<Enlistment> {
-        self.enlistment(Box::new(ScheduleSteps::new(self, name, timing, item)?), true)
+        self.enlistment(Box::new(ScheduleSteps::new(self, name, timing, item)?))
     }
 
-    fn enlistment(&self, steps: Box<dyn Steps>, is_atomic: bool) -> Result<Enlistment> {
+    fn enlistment(&self, steps: Box<dyn Steps>) -> Result<Enlistment> {
         let foreign = self.session()?.store.foreign();
-        Ok(Enlistment { steps, frame: Frame::Opening, foreign, is_atomic, is_inside: true })
+        Ok(Enlistment { steps, phase: Phase::Opening, foreign, frame: None, ends: None })
     }
 }
 
@@ -102,72 +134,97 @@ impl Enlistment {
         self.foreign.location()
     }
 
-    pub fn is_atomic(&self) -> bool {
-        self.is_atomic
-    }
-
     /// Returns the first step. `is_inside`: the caller's connection has a transaction open.
     pub fn begin(&mut self, is_inside: bool) -> Result<Step> {
-        self.is_inside = is_inside;
-        if !self.is_atomic {
-            self.frame = Frame::Open;
-            return self.steps.begin();
-        }
-        Ok(Step::Run(if is_inside { self.foreign.savepoint() } else { self.foreign.begin() }))
+        let foreign = self.foreign;
+        self.frame.get_or_insert_with(|| Frame::of_verb(foreign, is_inside));
+        self.open()
     }
 
     /// Returns the next step, given the rows of the statement that ran.
     pub fn next(&mut self, rows: &Rows) -> Result<Step> {
-        match &mut self.frame {
-            Frame::Opening => {
-                self.frame = Frame::Open;
-                let step = self.steps.begin();
-                self.within(step)
-            }
-            Frame::Open => {
+        match &self.phase {
+            Phase::Opening => self.open(),
+            Phase::Open => {
                 let step = self.steps.next(rows);
                 self.within(step)
             }
-            Frame::Closing(outcome) => Ok(outcome.take().map_or(Step::Fail, Step::Done)),
-            Frame::Undoing(error) if self.is_inside => {
-                self.frame = Frame::Undone(error.take());
-                Ok(Step::Run(self.foreign.release()))
-            }
-            Frame::Undoing(error) | Frame::Undone(error) => error.take().map_or(Ok(Step::Fail), Err),
+            Phase::Closing(_) => self.close(),
+            Phase::Undoing(_) => self.undo(),
         }
     }
 
     /// Returns the next step after the caller's library refused a statement.
     pub fn failed(&mut self) -> Result<Step> {
-        match &mut self.frame {
-            Frame::Opening | Frame::Closing(_) => Ok(Step::Fail),
-            Frame::Open => {
+        match &mut self.phase {
+            Phase::Opening => Ok(Step::Fail),
+            Phase::Open => {
                 let step = self.steps.failed();
-                self.within(Ok(step))
+                self.within(step)
             }
+            Phase::Closing(_) => self.fail(None),
             // Some errors end the whole transaction, and the savepoint with it.
-            Frame::Undoing(error) | Frame::Undone(error) => error.take().map_or(Ok(Step::Fail), Err),
+            Phase::Undoing(error) => error.take().map_or(Ok(Step::Fail), Err),
         }
     }
 
-    /// Adds to a step of the verb what the end of an atomic verb needs.
-    fn within(&mut self, step: Result<Step>) -> Result<Step> {
-        if !self.is_atomic {
-            return step;
-        }
-        let error = match step {
-            Ok(Step::Run(statement)) => return Ok(Step::Run(statement)),
-            Ok(Step::Done(outcome)) if self.is_inside => {
-                self.frame = Frame::Closing(Some(outcome));
-                return Ok(Step::Run(self.foreign.release()));
-            }
-            Ok(Step::Done(outcome)) => return Ok(Step::Done(outcome)),
-            Ok(Step::Fail) => None,
-            Err(error) => Some(error),
-        };
-        self.frame = Frame::Undoing(error);
-        Ok(Step::Run(if self.is_inside { self.foreign.undo() } else { self.foreign.roll_back() }))
+    fn frame(&mut self) -> &mut Frame {
+        self.frame.get_or_insert_default()
     }
+
+    fn open(&mut self) -> Result<Step> {
+        if let Some(statement) = self.frame().opening.pop_front() {
+            return Ok(Step::Run(statement));
+        }
+        self.phase = Phase::Open;
+        let step = self.steps.begin();
+        self.within(step)
+    }
+
+    /// Adds to a step of the verb what its end needs.
+    fn within(&mut self, step: Result<Step>) -> Result<Step> {
+        match step {
+            Ok(Step::Run(statement)) => Ok(Step::Run(statement)),
+            Ok(Step::Done(outcome)) => {
+                self.phase = Phase::Closing(Some(outcome));
+                self.close()
+            }
+            Ok(Step::Fail) => self.fail(None),
+            Err(error) => self.fail(Some(error)),
+        }
+    }
+
+    fn close(&mut self) -> Result<Step> {
+        if let Some(statement) = self.frame().closing.pop_front() {
+            return Ok(Step::Run(statement));
+        }
+        let Phase::Closing(outcome) = &mut self.phase else { return Ok(Step::Fail) };
+        let outcome = outcome.take();
+        if let (Some(Outcome::Ended(settled)), Some(held)) = (&outcome, &self.ends) {
+            held.promise(*settled);
+        }
+        Ok(outcome.map_or(Step::Fail, Step::Done))
+    }
+
+    fn fail(&mut self, error: Option<Error>) -> Result<Step> {
+        self.phase = Phase::Undoing(error);
+        self.undo()
+    }
+
+    fn undo(&mut self) -> Result<Step> {
+        if let Some(statement) = self.frame().undoing.pop_front() {
+            return Ok(Step::Run(statement));
+        }
+        let Phase::Undoing(error) = &mut self.phase else { return Ok(Step::Fail) };
+        error.take().map_or(Ok(Step::Fail), Err)
+    }
+}
+
+/// The error for a change that a trigger of the application ignored, given the names of its triggers.
+fn ignored(what: &str, triggers: &Rows, path: Option<&Path>) -> Error {
+    let names: Vec<_> = triggers.iter().map(|row| text(row, 0)).collect();
+    let path = path.map_or_else(String::new, |path| format!("{}: ", path.display()));
+    Error::ignored(what, &names).retold(|told| format!("{path}{told}"))
 }
 
 fn integer(row: &[Value], column: usize) -> i64 {

@@ -36,7 +36,7 @@ impl Queue {
             now: self.options.clock.now(),
             is_written: false,
         };
-        self.enlistment(Box::new(steps), true)
+        self.enlistment(Box::new(steps))
     }
 }
 

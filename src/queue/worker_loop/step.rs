@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use super::super::advance::{Claiming, Findings, Outcome, Report, advance, is_anything_due};
 use super::super::claim::{Claim, ClaimedItem};
+use super::super::promise::Promise;
 use super::super::reclaim::RENEWAL_PAUSE;
 use super::super::run::Verb;
 use super::{Next, Slot, State, Step, WorkerLoop};
 use crate::error::{Error, Result};
 use crate::model::Pick;
 use crate::rules::lease;
-use crate::rules::outcome::{Ending, Settled};
+use crate::rules::outcome::{Ending, Settled, uncommitted};
 use crate::store::Closing;
 use crate::sync::wait;
 
@@ -174,7 +175,7 @@ impl WorkerLoop {
         // A batch is recorded last item first: an item that fails releases the later ones, which have their own endings.
         // The handler may have recorded an end itself.
         let open = endings.iter().rev().filter(|(held, _)| !held.is_settled());
-        let reports = open.map(|(held, ending)| Report { queue: *number, held, ending: ending.clone() });
+        let reports = open.map(|(held, ending)| Report { queue: *number, held, ending: decided(held, ending.clone()) });
         let reports = reports.collect::<Vec<_>>();
         let hold = self.state.lock().lease.as_ref().map(|(hold, _)| hold.clone());
         let is_lease_lost = self.plan.exclusive && hold.is_none();
@@ -203,10 +204,44 @@ impl WorkerLoop {
         let mut outcome = advance(&queues, verb, wait, &reports, claiming)?;
         let mut recorded = outcome.settled.into_iter().rev();
         // What the handler has recorded was not sent.
-        let became = |held: &ClaimedItem| held.settled().or_else(|| recorded.next()).unwrap_or(Settled::Lost);
-        outcome.settled = endings.iter().map(|(held, _)| &**held).map(became).collect();
+        let mut became = |held: &ClaimedItem, ending: &Ending| match held.settled() {
+            Some(settled) => settled,
+            None => self.learned(*number, held, ending, recorded.next().unwrap_or(Settled::Lost)),
+        };
+        outcome.settled = endings.iter().map(|(held, ending)| became(held, ending)).collect();
         outcome.is_lease_lost |= most > 0 && is_lease_lost;
         Ok(outcome)
+    }
+
+    /// Learns which promised ends of a slot's items were committed. Returns whether one was not.
+    pub fn look_at_promises(&self, slot: usize) -> Result<bool> {
+        if self.is_inherited() {
+            return Ok(false);
+        }
+        let held = self.state.lock().slots[slot].items.iter().map(|(held, _)| held.clone()).collect::<Vec<_>>();
+        let mut is_open = false;
+        for held in &held {
+            is_open |= self.queue_of(slot).look_at_promise(held)? == Some(Promise::Open);
+        }
+        Ok(is_open)
+    }
+
+    /// What became of a claim whose report the store has answered. A promised end that was committed meanwhile is not a
+    /// lost claim.
+    fn learned(&self, queue: usize, held: &ClaimedItem, ending: &Ending, answered: Settled) -> Settled {
+        if held.promised().is_none() {
+            return answered;
+        }
+        if answered == Settled::Lost
+            && let Ok(Some(Promise::Kept(settled))) = self.queues[queue].look_at_promise(held)
+        {
+            return settled;
+        }
+        if answered.took_effect() && matches!(ending, Ending::Done { .. }) {
+            held.mark_broken();
+        }
+        held.forget_promise();
+        answered
     }
 
     fn how(&self, most: u64) -> Claim {
@@ -299,5 +334,13 @@ impl WorkerLoop {
         self.state.lock().slots[slot].idle = true;
         self.changed.notify_all();
         self.first().wake_all();
+    }
+}
+
+/// How a claim ends. If its end was promised, the handler's return does not make it done.
+fn decided(held: &ClaimedItem, ending: Ending) -> Ending {
+    match held.promised() {
+        Some(said) => uncommitted(said, ending),
+        None => ending,
     }
 }

@@ -42,10 +42,12 @@ impl WorkerLoop {
             let mut withdrawn = Vec::new();
             for (queue, items) in &holding {
                 let mut is_any_ours = false;
-                for held in items.iter().filter(|held| !held.is_settled()) {
+                // A handler may go on after it has ended its item in its own transaction.
+                let open = || items.iter().filter(|held| !held.is_settled() && held.promised().is_none());
+                for held in open() {
                     is_any_ours |= !self.is_gone(view, *queue, held)?;
                 }
-                let first = items.first().filter(|_| !is_any_ours && items.iter().any(|held| !held.is_settled()));
+                let first = items.first().filter(|_| !is_any_ours && open().next().is_some());
                 withdrawn.extend(first.map(|held| name(held)));
             }
             Ok(withdrawn)

@@ -1,0 +1,2 @@
+-- Ends the block of item.transaction.
+RELEASE membox_queue_item

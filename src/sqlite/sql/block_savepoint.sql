@@ -1,0 +1,2 @@
+-- Begins the block of item.transaction in the caller's own transaction.
+SAVEPOINT membox_queue_item

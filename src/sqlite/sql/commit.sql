@@ -1,0 +1,2 @@
+-- Commits a transaction that was begun on the caller's connection.
+COMMIT

@@ -1,0 +1,2 @@
+-- Does nothing.
+SELECT 1 WHERE 0
