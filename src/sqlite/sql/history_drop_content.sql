@@ -1,2 +1,2 @@
 -- Removes the contents of the stages behind an item. ?1 item
-UPDATE membox_queue_history SET content = NULL, content_type = NULL WHERE item = ?1 AND content IS NOT NULL
+UPDATE main.membox_queue_history SET content = NULL, content_type = NULL WHERE item = ?1 AND content IS NOT NULL

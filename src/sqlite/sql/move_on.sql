@@ -3,7 +3,7 @@
 -- ?1 id ?2 queue ?3 attempt ?4 token ?5 new queue or NULL ?6 content ?7 content_type ?8 flag ?9 checksum ?10 priority
 -- ?11 run_at ?12 flag ?13 headers ?14 flag ?15 group ?16 flag ?17 project ?18 flag ?19 max_retries ?20 flag ?21 expires_at
 -- ?22, ?23 bytes of filler ?24 now ?25 status
-UPDATE ingest_queue
+UPDATE main.ingest_queue
    SET home = coalesce(home, CASE WHEN queue <> ?5 THEN queue END), queue = coalesce(?5, queue), stage = stage + 1,
        status = ?25, content = coalesce(?6, content), content_type = coalesce(?7, content_type),
        checksum = CASE WHEN ?8 THEN ?9 ELSE checksum END, priority = coalesce(?10, priority), run_at = ?11,

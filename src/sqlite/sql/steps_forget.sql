@@ -1,2 +1,2 @@
 -- Removes the steps of an item. ?1 item
-DELETE FROM membox_queue_steps WHERE item = ?1
+DELETE FROM main.membox_queue_steps WHERE item = ?1

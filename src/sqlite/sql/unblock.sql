@@ -1,2 +1,2 @@
 -- Lets an item run that has nothing to wait for. ?1 id
-UPDATE ingest_queue SET status = 'pending' WHERE id = ?1 AND status = 'blocked'
+UPDATE main.ingest_queue SET status = 'pending' WHERE id = ?1 AND status = 'blocked'
