@@ -1,5 +1,6 @@
 """expires: an item that has not ended by its deadline is cancelled, whatever it does."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -169,3 +170,11 @@ async def test_in_asyncio_the_task_of_an_expired_item_is_cancelled(aqueue, clock
     clock.advance(11)
     await becomes(loop.done)
     assert (await aqueue.get(id)).status == "cancelled"
+
+
+def test_a_worker_sleeps_until_the_deadline_and_no_longer(queue, open_queue):
+    id = open_queue("approvals").enqueue("approve?", expires=0.3)
+    last = queue.enqueue("clean up", after=[id], if_failed="run")
+    began = time.monotonic()
+    assert queue.claim(wait=20).id == last
+    assert 0.25 < time.monotonic() - began < 5
