@@ -173,8 +173,13 @@ async def test_in_asyncio_the_task_of_an_expired_item_is_cancelled(aqueue, clock
 
 
 def test_a_worker_sleeps_until_the_deadline_and_no_longer(queue, open_queue):
-    id = open_queue("approvals").enqueue("approve?", expires=0.3)
-    last = queue.enqueue("clean up", after=[id], if_failed="run")
-    began = time.monotonic()
-    assert queue.claim(wait=20).id == last
-    assert 0.25 < time.monotonic() - began < 5
+    took = []
+    for _ in range(3):
+        id = open_queue("approvals").enqueue("approve?", expires=0.1)
+        last = queue.enqueue("clean up", after=[id], if_failed="run")
+        began = time.monotonic()
+        item = queue.claim(wait=20)
+        took.append(time.monotonic() - began)
+        assert item.id == last
+        queue.mark_done(item)
+    assert min(took) < 0.4, "sooner than the next look without a sign"
