@@ -34,12 +34,12 @@ pub use clock::Clock;
 pub use error::{Error, Result};
 pub use model::{
     Answer, Attempt, Content, Counts, Deadline, GroupCounts, IfFailed, Item, Key, KeyName, LATEST_MS, Need, NewItem,
-    Now, OnDuplicate, Pick, Receipt, Schedule, Status, Stored, When, millis,
+    NextStage, Now, OnDuplicate, Pick, Receipt, Schedule, Status, Stored, When, millis,
 };
 pub use queue::{
-    Awaited, AwaitedEnd, Claim, ClaimedItem, Current, Durability, Enlistment, EnlistmentOutcome, EnlistmentStep,
-    Filter, Lock, Next, Node, Options, Plan, Queue, Stats, Step, Target, Targets, Turn, Waiting, Want, Watcher, Worker,
-    WorkerLoop,
+    Awaited, AwaitedEnd, Claim, ClaimedItem, Current, Durability, Durable, Enlistment, EnlistmentOutcome,
+    EnlistmentStep, Filter, Lock, Next, Node, Options, Plan, Queue, Stats, Step, Target, Targets, Turn, Waiting, Want,
+    Watcher, Worker, WorkerLoop,
 };
 pub use rules::outcome::{Ending, Settled};
 pub use rules::rate::Rate;

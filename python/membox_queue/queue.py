@@ -163,7 +163,7 @@ class Queue(_native.Queue[T]):
           False no lease is taken, and many processes may drain together.
         - `limit`: the maximum number of items to claim.
         - `linger`: stay while something becomes due within that time: a delayed item, a retry, a schedule's tick, a
-          rate's slot.
+          rate's slot; and while an item waits for one that is in progress.
         - `progress`: True for a bar on a terminal (plain lines without rich), or a callable that gets `LoopEvent`s.
         - `batch`: "group" calls the handler with a list: all pending items of one group, or one item without a group.
         - `grace`: seconds that running handlers have to finish after a stop.
@@ -286,7 +286,8 @@ class Queue(_native.Queue[T]):
         - `handler`: a registered handler, or the name of a function, `"package.module:function"`. `"package.module"`
           serves all handlers that are registered with the queues of that module, one of them for this queue. The
           worker must be able to import it, and the queue's type if it has one.
-        - `linger`: the worker ends when nothing becomes due within this time.
+        - `linger`: the worker ends when nothing becomes due within this time, and no item of its queues waits for one
+          that is in progress.
         - `concurrency`, `retry_failed`: as in `drain`.
 
         The worker is a process with its own session and with this object's settings. It writes to `<file>.worker.log`.

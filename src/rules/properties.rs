@@ -158,7 +158,9 @@ proptest! {
             false => Ending::Failed { error: "no".into(), retry_in, give_up },
         };
         match decide(ending, &left, 0.5).0 {
-            Verdict::Done { .. } => prop_assert!(false, "neither is done"),
+            Verdict::Done { .. } | Verdict::Moved { .. } | Verdict::Blocked => {
+                prop_assert!(false, "neither is done")
+            }
             Verdict::Pending { delay_ms, retries: after, .. } => {
                 prop_assert!(after < left.limit() && after == retries + 1);
                 prop_assert!(delay_ms.is_none_or(|delay| (1..=LATEST_MS).contains(&delay)));

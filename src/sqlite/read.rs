@@ -193,6 +193,10 @@ impl View for Transaction<'_> {
         Ok(statement.query_row(params![queue, with_ticks], |row| integer(row, 0))?)
     }
 
+    fn is_blocked_by_work(&self, queue: &str) -> Result<bool> {
+        self.finds(statement!("blocked_by_work"), params![queue, self.now.ms()])
+    }
+
     fn holders(&self, queue: &str) -> Result<Vec<i64>> {
         self.all(statement!("holders"), params![queue, HOLDERS_AT_A_TIME], |row| row.get(0))
     }

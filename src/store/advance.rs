@@ -154,7 +154,8 @@ pub struct Granted {
 }
 
 impl dyn View + '_ {
-    /// Whether a delayed item, a tick, or a ready item that waits for its queue's rate is due within this time.
+    /// Whether a delayed item, a tick, or a ready item that waits for its queue's rate is due within this time, or an item
+    /// waits for one that is in progress.
     pub fn is_anything_due(&self, queues: &[Served], within_ms: i64) -> Result<bool> {
         if within_ms <= 0 {
             return Ok(false);
@@ -167,6 +168,9 @@ impl dyn View + '_ {
             };
             // A free slot of the rate matters only if an item is ready to use it.
             let start = if start.is_some() && self.is_ready(served.name, None, false)? { start } else { None };
+            if self.is_blocked_by_work(served.name)? {
+                return Ok(true);
+            }
             if self.next_due(served.name, true)?.into_iter().chain(start).any(|due| due <= latest) {
                 return Ok(true);
             }

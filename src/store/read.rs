@@ -123,6 +123,9 @@ pub trait View {
     /// When the next delayed item, tick or paused group needs a worker.
     fn next_due(&self, queue: &str, with_ticks: bool) -> Result<Option<i64>>;
 
+    /// Whether an item of the queue waits for one that is in progress in any queue.
+    fn is_blocked_by_work(&self, queue: &str) -> Result<bool>;
+
     /// Processes that have claimed from the queue; a bounded number.
     fn holders(&self, queue: &str) -> Result<Vec<i64>>;
 

@@ -243,3 +243,20 @@ def test_in_asyncio(open_async_queue):
             return (await queue.get(id)).result
 
     assert asyncio.run(main()) == [1, 2]
+
+
+def test_a_drain_that_lingers_stays_while_something_waits_for_what_is_in_progress(queue, open_queue, background):
+    pages = open_queue("pages")
+    queue.enqueue("merge", after=[NewItem("page", queue="pages")])
+    page = pages.claim()
+    assert queue.drain(lambda _: None) == queue.drain(lambda _: None, exclusive=False)
+    staying = background(queue.drain, lambda item: item.after[0].result, linger=5)
+    with pytest.raises(TimeoutError):
+        staying.result(0.5)
+    pages.mark_done(page, "text")
+    assert staying.result(30).done == 1
+
+
+def test_a_drain_that_lingers_does_not_stay_for_what_nobody_works_on(queue):
+    queue.enqueue("merge", after=[NewItem("page", queue="pages")])
+    assert queue.drain(lambda _: None, linger=5).done == 0

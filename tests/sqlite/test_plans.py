@@ -82,6 +82,7 @@ INDEXES = {
 
 # Statements for which a long table, or sorting, is no matter.
 SLOW = {
+    "blocked_by_work": "reads what is in work, which is never much",
     "after_circle": "walks through the open dependencies of one item",
     "all_items": "counts what is about to be removed",
     "mentions": "asks about the schema",
