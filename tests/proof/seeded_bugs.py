@@ -111,7 +111,7 @@ BUGS = [
     ),
     Bug(
         "checksum kept when somebody changes content",
-        "src/sqlite/migrations/0003_checksums.sql",
+        "src/sqlite/migrations/checksums.sql",
         "UPDATE ingest_queue SET checksum = NULL WHERE id = NEW.id;",
         "SELECT 1;",
         ("tests/sqlite/test_checksums.py",),
@@ -125,7 +125,7 @@ BUGS = [
     ),
     Bug(
         "group trigger off",
-        "src/sqlite/migrations/0004_guards.sql",
+        "src/sqlite/migrations/guards.sql",
         "AFTER UPDATE OF status, run_at, attempt, group_key, queue, id ON ingest_queue",
         "AFTER UPDATE OF group_key, queue ON ingest_queue",
         ("tests/contract/test_groups.py", "tests/test_model.py"),
@@ -188,10 +188,52 @@ BUGS = [
     ),
     Bug(
         "priority turned round",
-        "src/sqlite/migrations/0001_indexes.sql",
+        "src/sqlite/migrations/indexes.sql",
         "CREATE INDEX ingest_queue_ready ON ingest_queue (queue, priority DESC, id)",
         "CREATE INDEX ingest_queue_ready ON ingest_queue (queue, priority, id)",
         ("tests/sqlite/test_plans.py", "tests/test_model.py"),
+    ),
+    Bug(
+        "what a person cancelled is revived",
+        "src/sqlite/migrations/workflows.sql",
+        "     WHERE +status = 'cancelled' AND because IS NOT NULL\n",
+        "     WHERE +status = 'cancelled'\n",
+        ("tests/contract/test_after.py",),
+    ),
+    Bug(
+        "a broken dependency counts as met",
+        "src/sqlite/migrations/workflows.sql",
+        "    UPDATE membox_queue_after SET state = 2\n",
+        "    UPDATE membox_queue_after SET state = 1\n",
+        ("tests/contract/test_after.py", "tests/proof/test_flow_storm.py"),
+    ),
+    Bug(
+        "an end does not free those that wait",
+        "src/sqlite/advance.rs",
+        "if !ended.is_empty() {",
+        "if ended.len() > 1_000_000 {",
+        ("tests/contract/test_after.py",),
+    ),
+    Bug(
+        "claims do not look at what plain SQL has ended",
+        "src/sqlite/sql/scout.sql",
+        "EXISTS (SELECT 1 FROM membox_queue_awaited WHERE item >= -9223372036854775808)",
+        "0",
+        ("tests/sqlite/test_flow.py",),
+    ),
+    Bug(
+        "needed items are removed",
+        "src/queue/retention.rs",
+        "        spared.extend(tx.needed(ids)?);\n",
+        "",
+        ("tests/contract/test_after.py",),
+    ),
+    Bug(
+        "the end of an expired item counts",
+        "src/sqlite/sql/finish.sql",
+        "   AND (expires_at IS NULL OR expires_at > ?14)",
+        "   AND ?14 > 0",
+        ("tests/contract/test_expires.py",),
     ),
 ]
 
