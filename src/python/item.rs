@@ -1,4 +1,6 @@
 //! `Item`: a claimed item, or one that was only read.
+//!
+//! The file is longer than most: all attributes of the class are in one place.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

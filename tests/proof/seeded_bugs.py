@@ -226,7 +226,7 @@ BUGS = [
         "src/queue/retention.rs",
         "        spared.extend(tx.needed(ids)?);\n",
         "",
-        ("tests/contract/test_after.py",),
+        ("tests/contract/test_needed.py",),
     ),
     Bug(
         "the end of an expired item counts",
