@@ -34,7 +34,6 @@ pub use enlist::{Enlistment, Outcome as EnlistmentOutcome, Step as EnlistmentSte
 pub use lock::Lock;
 pub use read::{Filter, Stats};
 pub use settings::Current;
-#[cfg(feature = "python")]
 pub use step::Durable;
 pub use target::{Target, Targets};
 pub use tree::Node;
