@@ -1,6 +1,6 @@
 //! `Item`: a claimed item, or one that was only read.
 //!
-//! Above 500 lines because every attribute of an item is a method of this one class.
+//! It is longer than most files because every attribute of an item is a method of this one class.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use rusqlite::blob::ZeroBlob;
 use rusqlite::{OptionalExtension, ToSql, params};
 
-use super::rows::text;
+use super::rows::{integer, text};
 use super::{Transaction, padding, statement};
 use crate::error::{Error, Result};
 use crate::model::Status;
-use crate::rules::key::{Taken, taken};
+use crate::rules::key::{Owner, Taken, taken};
 use crate::rules::room;
 use crate::store::{Destination, Enqueue, EnqueueTx, Enqueued, Needed, NewRow, Put, View};
 
@@ -73,12 +73,12 @@ impl Transaction<'_> {
         let (needs, if_failed) = (std::mem::take(&mut put.needs), put.if_failed);
         let (mut row, key) = put.at(self.now);
         if let (Some(name), Some(key)) = (&row.key, key) {
-            if let Some((id, status)) = self.find_key(queue, name, key.since(self.now))? {
-                let found = Some(Placed { id, is_pending: false, is_new: false });
-                return match taken(key.on_duplicate, name, id, status)? {
+            if let Some(owner) = self.find_key(queue, name, key.since(self.now))? {
+                let found = Some(Placed { id: owner.id, is_pending: false, is_new: false });
+                return match taken(key.on_duplicate, name, owner)? {
                     Taken::Keep => Ok(found),
                     Taken::Skip => Ok(None),
-                    Taken::Replace => self.replace(id, &row).map(|()| found),
+                    Taken::Replace => self.replace(owner.id, &row).map(|()| found),
                 };
             }
             self.free_key(queue, name)?;
@@ -139,10 +139,11 @@ impl Transaction<'_> {
 
     /// Returns the item that has a key, and its status if that is a known one. Items enqueued after `since` still have
     /// their key, finished or not.
-    fn find_key(&self, queue: &str, key: &str, since: Option<i64>) -> Result<Option<(i64, Option<Status>)>> {
+    fn find_key(&self, queue: &str, key: &str, since: Option<i64>) -> Result<Option<Owner>> {
         let mut statement = self.connection.prepare_cached(statement!("find_key"))?;
         let found = statement.query_row(params![queue, key, self.now.ms(), since], |row| {
-            Ok((row.get(0)?, text(row, 1)?.and_then(|status| Status::parse(&status))))
+            let status = text(row, 1)?.and_then(|status| Status::parse(&status));
+            Ok(Owner { id: row.get(0)?, status, has_moved: integer(row, 2)?.unwrap_or(0) > 0 })
         });
         Ok(found.optional()?)
     }

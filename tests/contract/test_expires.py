@@ -1,5 +1,6 @@
 """expires: an item that has not ended by its deadline is cancelled, whatever it does."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -169,3 +170,16 @@ async def test_in_asyncio_the_task_of_an_expired_item_is_cancelled(aqueue, clock
     clock.advance(11)
     await becomes(loop.done)
     assert (await aqueue.get(id)).status == "cancelled"
+
+
+def test_a_worker_sleeps_until_the_deadline_and_no_longer(queue, open_queue):
+    took = []
+    for _ in range(3):
+        id = open_queue("approvals").enqueue("approve?", expires=0.1)
+        last = queue.enqueue("clean up", after=[id], if_failed="run")
+        began = time.monotonic()
+        item = queue.claim(wait=20)
+        took.append(time.monotonic() - began)
+        assert item.id == last
+        queue.mark_done(item)
+    assert min(took) < 0.4, "sooner than the next look without a sign"

@@ -4,7 +4,7 @@ import asyncio
 from datetime import date, timedelta
 
 import pytest
-from membox_queue import GiveUp, Next, PayloadTooLargeError, Worker
+from membox_queue import DuplicateItemError, GiveUp, Next, PayloadTooLargeError, Worker
 
 
 def contents(queue):
@@ -110,6 +110,7 @@ def test_a_late_worker_begins_no_stage(queue, clock):
     clock.advance(2)
     second = queue.claim()
     assert queue.mark_done(late, Next("y")) is False
+    assert [attempt.ending for attempt in queue.history(late.id)] == ["lost"]
     assert queue.mark_done(second, Next("z")) is True
     assert (contents(queue), queue.claim().stage) == (["z"], 1)
 
@@ -420,3 +421,42 @@ def test_in_asyncio(open_async_queue):
     seen, ended = asyncio.run(main())
     assert seen is None
     assert (ended.result, ended.content, ended.stage) == ("end", "z", 2)
+
+
+def test_a_stage_that_fails_for_good_is_brought_back_from_home(open_queue):
+    orders, ship = open_queue("orders"), open_queue("ship")
+    id = orders.enqueue("x")
+    orders.mark_done(orders.claim(), Next("stage two", queue="ship"))
+    ship.mark_failed(ship.claim(), "no")
+    assert [item.id for item in ship.failures()] == [id]
+    assert orders.failures() == []
+    assert open_queue("third").retry(id) is False
+    assert orders.retry(id) is True
+    item = ship.claim()
+    assert (item.content, item.stage, item.retries) == ("stage two", 1, 0)
+
+
+def test_an_item_is_cancelled_and_deleted_from_home_and_from_where_it_is(open_queue):
+    orders, ship, third = open_queue("orders"), open_queue("ship"), open_queue("third")
+    ids = orders.enqueue_many(["a", "b", "c", "d"])
+    for _ in ids:
+        orders.mark_done(orders.claim(), Next(queue="ship"))
+    assert [third.cancel(ids[0]), orders.cancel(ids[0]), ship.cancel(ids[1])] == [False, True, True]
+    assert [third.delete(ids[2]), orders.delete(ids[2]), ship.delete(ids[3])] == [False, True, True]
+    assert [orders.get(id) and orders.get(id).status for id in ids] == ["cancelled", "cancelled", None, None]
+    running = orders.enqueue("e")
+    orders.mark_done(orders.claim(), Next(queue="ship"))
+    item = ship.claim()
+    assert orders.cancel(running) is True
+    assert item.cancelled
+    assert ship.mark_done(item) is False
+
+
+def test_a_moved_item_is_not_replaced_by_its_key(open_queue):
+    orders = open_queue("orders")
+    id = orders.enqueue("x", key="k")
+    orders.mark_done(orders.claim(), Next(queue="ship"))
+    with pytest.raises(DuplicateItemError) as raised:
+        orders.enqueue("y", key="k", on_duplicate="replace")
+    assert raised.value.id == id
+    assert open_queue("ship").get(id).content == "x"

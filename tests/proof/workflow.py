@@ -131,7 +131,7 @@ def found(path: Path) -> dict[str, object]:
         items = dict(own.execute("SELECT queue, count(*) FROM ingest_queue GROUP BY queue"))
         results = Counter(text for (text,) in own.execute("SELECT result FROM ingest_queue WHERE queue = 'merge'"))
         counted = own.execute(
-            "SELECT count(*) FROM membox_queue_counts AS counts WHERE pending + processing + done + blocked + failed "
+            "SELECT count(*) FROM membox_queue_counts AS counts WHERE active + done + blocked + failed "
             "+ cancelled <> (SELECT count(*) FROM ingest_queue WHERE ingest_queue.queue = counts.queue)"
         )
         said = {

@@ -59,3 +59,21 @@ def test_nothing_is_left_of_an_item_that_is_gone(queue, path, sql):
     queue.mark_done(queue.claim(), Next("y"))
     queue.delete(id)
     assert sql(path, "SELECT count(*) FROM membox_queue_history") == [[0]]
+
+
+def test_a_stage_has_a_checksum_of_its_own(queue, path, sql):
+    queue.enqueue("x", headers={"h": 1})
+    sums = sql(path, "SELECT checksum FROM ingest_queue")
+    for change in ({"content": "y"}, {"headers": {"h": 2}}, {"content": "z", "headers": None}):
+        queue.mark_done(queue.claim(), Next(**change))
+        sums += sql(path, "SELECT checksum FROM ingest_queue")
+    assert None not in [checksum for (checksum,) in sums]
+    assert len({checksum for (checksum,) in sums}) == 4
+
+
+def test_the_steps_of_a_stage_are_gone_with_it(queue, path, sql):
+    queue.enqueue("x")
+    item = queue.claim()
+    item.step("ask", lambda: "large")
+    queue.mark_done(item, Next())
+    assert sql(path, "SELECT count(*) FROM membox_queue_steps") == [[0]]

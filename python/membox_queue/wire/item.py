@@ -53,6 +53,8 @@ def brief(item: _native.Item) -> dict[str, Any]:
         "finished_at": item.finished_at,
         "expires_at": item.expires_at,
         "parent": item.parent,
+        "home": item.home,
+        "stage": item.stage,
     }
 
 
@@ -74,7 +76,7 @@ def whole(item: _native.Item, history: list[_native.Attempt]) -> dict[str, Any]:
 
 def attempt_fields(attempt: _native.Attempt) -> dict[str, Any]:
     """Return how one claim ended."""
-    names = ("attempt", "ending", "worker", "started_at", "ended_at", "error")
+    names = ("attempt", "ending", "queue", "stage", "worker", "started_at", "ended_at", "error", "content")
     return {name: getattr(attempt, name) for name in names}
 
 

@@ -6,7 +6,7 @@ use super::{Outcome, Rows, Step, Steps, ignored, integer, text};
 use crate::error::{Error, Result};
 use crate::model::{IfFailed, Now, OnDuplicate, Status, Value};
 use crate::queue::Queue;
-use crate::rules::key::{Taken, taken};
+use crate::rules::key::{Owner, Taken, taken};
 use crate::rules::room;
 use crate::store::{ForeignStatements, Needed, Put, Statement, missing};
 
@@ -208,7 +208,10 @@ impl ItemSteps {
     fn found(&mut self, row: &[Value]) -> Result<Step> {
         let (id, status) = (integer(row, 0), Status::parse(&text(row, 1)));
         let Some(key) = &self.key else { return Ok(done(Some(id))) };
-        match (taken(key.on_duplicate, &key.name, id, status)?, self.replace.take()) {
+        match (
+            taken(key.on_duplicate, &key.name, Owner { id, status, has_moved: integer(row, 2) > 0 })?,
+            self.replace.take(),
+        ) {
             (Taken::Replace, Some(mut replace)) => {
                 replace.values.insert(0, Value::Integer(id));
                 Ok(self.run(Running::Replace(id), replace))
