@@ -63,6 +63,7 @@ def test_the_gil_is_released_in_one_place():
 SHARED_NAMES = {
     "State",  # what a lock guards, private to its file
     "Step",  # of a slot; of a verb on the caller's connection, exported as EnlistmentStep
+    "Running",  # the statement of a verb on the caller's connection, private to its file
     "Outcome",  # of an advance; of a verb on the caller's connection, exported as EnlistmentOutcome
 }
 

@@ -52,8 +52,8 @@ impl Queue {
 
     /// Refuses every invalid item here, before the write lock is taken. Returns the queues that the items go into, and the
     /// items.
-    pub(super) fn prepare_all(&self, items: Vec<NewItem>) -> Result<(Vec<Destination>, Vec<Put>)> {
-        let mut destinations: Vec<Destination> = Vec::with_capacity(1);
+    pub(super) fn prepare_all(&self, items: Vec<NewItem>) -> Result<(Vec<QueueDestination>, Vec<Put>)> {
+        let mut destinations: Vec<QueueDestination> = Vec::with_capacity(1);
         let mut puts = Vec::with_capacity(items.len());
         for mut item in items {
             check_flow(&item)?;
@@ -64,7 +64,7 @@ impl Queue {
     }
 
     /// Prepares an item and the new ones that it waits for.
-    fn prepare_one(&self, mut item: NewItem, destinations: &mut Vec<Destination>) -> Result<Put> {
+    fn prepare_one(&self, mut item: NewItem, destinations: &mut Vec<QueueDestination>) -> Result<Put> {
         let name = item.queue.as_deref().filter(|name| *name != self.name());
         let known = destinations.iter().position(|destination| destination.name.as_deref() == name);
         let number = known.unwrap_or(destinations.len());
@@ -87,12 +87,12 @@ impl Queue {
     }
 
     /// The queue of this name; `None` is this one.
-    fn destination(&self, name: Option<&str>) -> Result<Destination> {
+    fn destination(&self, name: Option<&str>) -> Result<QueueDestination> {
         let current = match name {
             None => self.current.load_full(),
             Some(name) => self.settings_of(name)?.into(),
         };
-        Ok(Destination { name: name.map(str::to_owned), current, largest: 0 })
+        Ok(QueueDestination { name: name.map(str::to_owned), current, largest: 0 })
     }
 
     /// The same for one item of this queue.
@@ -133,7 +133,7 @@ impl Queue {
         Ok(())
     }
 
-    fn check_size_in(&self, destination: &Destination, size: usize) -> Result<()> {
+    fn check_size_in(&self, destination: &QueueDestination, size: usize) -> Result<()> {
         match destination.current.settings.max_bytes() {
             _ if destination.name.is_none() => self.check_size(size),
             limit if size > limit => Err(Error::TooLarge { size, limit }),
@@ -152,7 +152,7 @@ impl Queue {
 }
 
 /// A queue that items go into.
-pub(super) struct Destination {
+pub(super) struct QueueDestination {
     /// `None`: the queue that enqueues them.
     name: Option<String>,
     current: Arc<Current>,
@@ -160,9 +160,9 @@ pub(super) struct Destination {
     largest: usize,
 }
 
-impl Destination {
-    pub fn stored<'a>(&'a self, queue: &'a Queue) -> store::Destination<'a> {
-        store::Destination {
+impl QueueDestination {
+    pub fn stored<'a>(&'a self, queue: &'a Queue) -> store::QueueDestination<'a> {
+        store::QueueDestination {
             name: self.name.as_deref().unwrap_or(queue.name()),
             known: &self.current.stored,
             max_pending: self.current.settings.max_pending,

@@ -15,11 +15,11 @@ use crate::store::{Consequences, Needed};
 #[derive(Clone)]
 pub(super) struct Suspension {
     name: String,
-    what: Awaited,
+    what: SuspendedFor,
 }
 
 #[derive(Clone)]
-enum Awaited {
+enum SuspendedFor {
     Time { delay: i64 },
     Items { needs: Vec<Needed>, if_failed: IfFailed },
 }
@@ -35,8 +35,8 @@ pub enum Durable<T> {
 impl Suspension {
     fn kind(&self) -> StepKind {
         match self.what {
-            Awaited::Time { .. } => StepKind::Sleep,
-            Awaited::Items { .. } => StepKind::Gather,
+            SuspendedFor::Time { .. } => StepKind::Sleep,
+            SuspendedFor::Items { .. } => StepKind::Gather,
         }
     }
 }
@@ -45,8 +45,8 @@ impl ClaimedItem {
     /// How the claim ends if its handler was left by a suspension; `None` if it has none.
     pub fn suspended(&self) -> Option<Ending> {
         self.suspension.lock().as_ref().map(|suspension| match suspension.what {
-            Awaited::Time { delay } => Ending::Slept { delay },
-            Awaited::Items { .. } => Ending::Gathered,
+            SuspendedFor::Time { delay } => Ending::Slept { delay },
+            SuspendedFor::Items { .. } => Ending::Gathered,
         })
     }
 
@@ -60,12 +60,12 @@ impl ClaimedItem {
         let Some(suspension) = self.suspension.lock().clone() else { return Consequences::default() };
         let step = Some((suspension.name.clone(), suspension.kind()));
         match suspension.what {
-            Awaited::Time { .. } => Consequences { step, ..Consequences::default() },
-            Awaited::Items { needs, if_failed } => Consequences { step, needs, if_failed, ..Consequences::default() },
+            SuspendedFor::Time { .. } => Consequences { step, ..Consequences::default() },
+            SuspendedFor::Items { needs, if_failed } => Consequences { step, needs, if_failed, ..Consequences::default() },
         }
     }
 
-    fn suspend(&self, name: &str, what: Awaited) {
+    fn suspend(&self, name: &str, what: SuspendedFor) {
         *self.suspension.lock() = Some(Suspension { name: name.to_owned(), what });
     }
 }
@@ -101,7 +101,7 @@ impl Queue {
         if left <= 0 {
             return Ok(Durable::Found(()));
         }
-        held.suspend(name, Awaited::Time { delay: left });
+        held.suspend(name, SuspendedFor::Time { delay: left });
         Ok(Durable::Suspended)
     }
 
@@ -132,7 +132,7 @@ impl Queue {
         }
         let needs =
             self.prepare_children(held, items)?.into_iter().map(|child| Needed::Put(child.queue, Box::new(child.put)));
-        held.suspend(name, Awaited::Items { needs: needs.collect(), if_failed });
+        held.suspend(name, SuspendedFor::Items { needs: needs.collect(), if_failed });
         Ok(Durable::Suspended)
     }
 
