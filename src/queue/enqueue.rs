@@ -161,8 +161,8 @@ pub(super) struct QueueDestination {
 }
 
 impl QueueDestination {
-    pub fn stored<'a>(&'a self, queue: &'a Queue) -> store::QueueDestination<'a> {
-        store::QueueDestination {
+    pub fn stored<'a>(&'a self, queue: &'a Queue) -> store::Destination<'a> {
+        store::Destination {
             name: self.name.as_deref().unwrap_or(queue.name()),
             known: &self.current.stored,
             max_pending: self.current.settings.max_pending,

@@ -61,7 +61,9 @@ impl ClaimedItem {
         let step = Some((suspension.name.clone(), suspension.kind()));
         match suspension.what {
             SuspendedFor::Time { .. } => Consequences { step, ..Consequences::default() },
-            SuspendedFor::Items { needs, if_failed } => Consequences { step, needs, if_failed, ..Consequences::default() },
+            SuspendedFor::Items { needs, if_failed } => {
+                Consequences { step, needs, if_failed, ..Consequences::default() }
+            }
         }
     }
 

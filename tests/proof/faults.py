@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from membox_queue import Queue, QueueBusyError, StorageError
 from sqlite.test_membox_file import MEMBOX, ROWS
-from sqlite.test_versions import DOWN_TO_VERSION_1, DOWN_TO_VERSION_2, DOWN_TO_VERSION_3, DOWN_TO_VERSION_4
+from sqlite.test_versions import (
+    DOWN_TO_VERSION_1,
+    DOWN_TO_VERSION_2,
+    DOWN_TO_VERSION_3,
+    DOWN_TO_VERSION_4,
+    VERSION_5,
+)
 
 from proof.disk import Disk, Fault, memory_folder
 
@@ -87,8 +93,19 @@ def and_die(work: Callable[[], Any]) -> None:
     assert os.waitpid(pid, 0)[1] == 0
 
 
+SOME_ROWS = """
+INSERT INTO ingest_queue (content, status, attempt, finished_at) VALUES ('done', 'done', 1, '2026-01-01 00:00:00.000');
+INSERT INTO ingest_queue (content, status, attempt, finished_at) VALUES ('no', 'failed', 1, '2026-01-01 00:00:00.000');
+INSERT INTO ingest_queue (content) VALUES ('older'), ('old');
+"""
+
+
+def version_5(path: Path) -> None:
+    script(path, VERSION_5, SOME_ROWS)
+
+
 def version_4(path: Path) -> None:
-    full(path)
+    version_5(path)
     script(path, DOWN_TO_VERSION_4)
 
 
@@ -177,6 +194,7 @@ VERBS = {
     "migrate_2": opening(version_2),
     "migrate_3": opening(version_3),
     "migrate_4": opening(version_4),
+    "migrate_5": opening(version_5),
     "migrate_membox": opening(membox),
 }
 

@@ -38,9 +38,9 @@ class Bug:
 BUGS = [
     Bug(
         "a stage keeps its steps",
-        "src/sqlite/stage.rs",
-        'self.run(statement!("steps_forget"), params![fence.id])?;',
-        "",
+        "src/store/end_steps.rs",
+        "                EndStep::ForgetSteps\n            }",
+        "                EndStep::ClearNeeds\n            }",
         ("tests/sqlite/test_next.py",),
     ),
     Bug(
@@ -81,8 +81,8 @@ BUGS = [
     Bug(
         "a swallowed suspension is done",
         "src/queue/advance.rs",
-        "report.held.went_on().filter(|_| report.ending.is_completed())",
-        "report.held.went_on().filter(|_| false)",
+        "held.went_on().filter(|_| ending.is_completed())",
+        "held.went_on().filter(|_| false)",
         ("tests/contract/test_sleep.py", "tests/contract/test_gather.py"),
     ),
     Bug(
