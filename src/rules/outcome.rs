@@ -150,6 +150,11 @@ impl Settled {
         matches!(self, Settled::Done | Settled::Moved)
     }
 
+    /// Returns whether the item has come to an end.
+    pub fn is_over(self) -> bool {
+        matches!(self, Settled::Done | Settled::Failed | Settled::Cancelled)
+    }
+
     /// Reads a word of the history.
     pub fn parse(word: &str) -> Option<Self> {
         let all = [

@@ -39,12 +39,20 @@ impl Transaction<'_> {
             return Ok(moved);
         }
         for end in advance.ends {
-            moved.settled.push(self.end(advance.queues[end.queue].name, end)?);
+            let settled = self.end(advance.queues[end.queue].name, end)?;
+            // Whatever goes on may be due at a time of its own; so may the rest of a batch.
+            if !settled.is_over() || end.claim.batch.is_some() {
+                self.anything_may_be_due();
+            }
+            moved.settled.push(settled);
         }
         self.forget_dead_holders(advance)?;
         let ended = ended(advance.ends, &moved.settled);
         if !ended.is_empty() {
             let updated = self.update_dependents(&ended)?;
+            if updated.any || updated.is_more {
+                self.anything_may_be_due();
+            }
             moved.has_flowed |= updated.any;
         }
         // The transaction may have waited long for the write lock.
@@ -98,7 +106,9 @@ impl Transaction<'_> {
         let mut has_looked = false;
         for (number, served) in queues.iter().enumerate() {
             let lease_ms = served.settings.lease_ms();
-            let mut scout = self.scout(served.name, lease_ms, false)?;
+            let known = self.known_scout(served)?;
+            let is_known = known.is_some();
+            let mut scout = known.map_or_else(|| self.scout(served.name, lease_ms, false), Ok)?;
             if scout.ready.is_none() || served.looks_ahead {
                 scout = self.scout(served.name, lease_ms, true)?;
             }
@@ -113,6 +123,9 @@ impl Transaction<'_> {
             if scout.settings != *served.known {
                 moved.changed_settings.push((number, scout.settings));
                 continue;
+            }
+            if !is_known {
+                self.learn_next_due(served, &scout);
             }
             if scout.paused && want.limit > 0 {
                 continue;
@@ -159,6 +172,7 @@ impl Transaction<'_> {
     /// Cancels items that have expired and updates dependents, a bounded number of each. Returns `false` if there may be
     /// more expired items, so that none of them is claimed.
     fn let_flow(&self, moved: &mut Moved) -> Result<bool> {
+        self.anything_may_be_due();
         let expired = self.expire(EXPIRED_AT_A_TIME)?;
         let updated = self.update_dependents(&[])?;
         moved.has_flowed |= expired > 0 || updated.any;
@@ -315,6 +329,5 @@ impl Transaction<'_> {
 
 /// The items that have come to an end.
 fn ended(ends: &[End], settled: &[Settled]) -> Vec<i64> {
-    let has_ended = |settled: &Settled| matches!(settled, Settled::Done | Settled::Failed | Settled::Cancelled);
-    ends.iter().zip(settled).filter(|(_, settled)| has_ended(settled)).map(|(end, _)| end.claim.fence.id).collect()
+    ends.iter().zip(settled).filter(|(_, settled)| settled.is_over()).map(|(end, _)| end.claim.fence.id).collect()
 }

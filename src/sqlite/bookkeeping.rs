@@ -249,5 +249,6 @@ impl Transaction<'_> {
         self.uncounted.0.borrow_mut().clear();
         self.forget_settings();
         self.dependencies_changed();
+        self.anything_may_be_due();
     }
 }

@@ -72,6 +72,7 @@ impl Transaction<'_> {
         }
         let mut statement = self.connection.prepare_cached(statement!("item"))?;
         let item = statement.query_row(params![id], read_delivered)?;
+        self.will_be_due(&item.queue, until);
         self.changed(&item.queue, id, Some(Status::Pending), Status::Processing, item.group.is_some())?;
         Ok(Some(item))
     }

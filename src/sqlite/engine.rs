@@ -28,7 +28,10 @@ impl Store for Database {
         wait: LockWait,
         work: &mut (dyn FnMut(&dyn Tx) -> Result<()> + Send),
     ) -> Result<()> {
-        self.run_transaction(commit_sync, clock, wait, &mut |tx: &Transaction| work(tx))
+        self.run_transaction(commit_sync, clock, wait, &mut |tx: &Transaction| {
+            tx.anything_may_be_due();
+            work(tx)
+        })
     }
 
     fn look(&self, now: Now, is_moment: bool, look: &mut dyn FnMut(&dyn View) -> Result<()>) -> Result<()> {

@@ -86,6 +86,7 @@ impl Transaction<'_> {
         if needs.is_empty() {
             return Ok(Some(Placed { id: self.insert(queue, row)?, is_pending: true, is_new: true }));
         }
+        self.anything_may_be_due();
         let (mut ids, mut own) = (Vec::with_capacity(needs.len()), Vec::new());
         for need in needs {
             match need {
@@ -115,6 +116,12 @@ impl Transaction<'_> {
             values.try_for_each(|(index, value)| statement.raw_bind_parameter(index + 1, value))
         })?;
         let (status, has_group) = (row.status, row.group.is_some());
+        if let Some(run_at) = row.run_at {
+            self.will_be_due(queue, run_at);
+        }
+        if row.expires_at.is_some() {
+            self.anything_may_be_due();
+        }
         // SQLite has its own copy now; this frees ours early, which matters for a large document.
         drop(row);
         if statement.raw_execute().map_err(|error| self.not_inserted(error))? == 0 {
@@ -127,6 +134,7 @@ impl Transaction<'_> {
 
     /// Gives a pending item, found by this transaction, new content in its old place.
     fn replace(&self, id: i64, row: &NewRow) -> Result<()> {
+        self.anything_may_be_due();
         if row.group.is_some() || self.has_group(id)? {
             self.let_triggers_fire()?;
         }

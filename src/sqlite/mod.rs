@@ -4,6 +4,7 @@ mod advance;
 mod backup;
 mod bookkeeping;
 mod claim;
+mod due;
 mod engine;
 mod enqueue;
 mod file;

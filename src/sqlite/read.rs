@@ -165,16 +165,22 @@ impl View for Transaction<'_> {
 
     fn scout(&self, queue: &str, lease_ms: i64, thorough: bool) -> Result<Scout> {
         let mut statement = self.connection.prepare_cached(statement!("scout"))?;
-        Ok(statement.query_row(params![queue, self.now.ms(), lease_ms, thorough], |row| {
+        let now = self.now.ms();
+        Ok(statement.query_row(params![queue, now, lease_ms, thorough], |row| {
+            let times = [1, 2, 3, 4, 8].map(|index| integer(row, index));
+            let [due, expired, ticking, freed, expires] = times;
+            let (due, expired, ticking, freed, expires) = (due?, expired?, ticking?, freed?, expires?);
+            let is_over = |time: Option<i64>| time.is_some_and(|time| time <= now);
             Ok(Scout {
                 ready: row.get(0)?,
-                due: row.get(1)?,
-                expired: row.get(2)?,
-                ticking: row.get(3)?,
-                freed: row.get(4)?,
+                due: is_over(due) || row.get(10)?,
+                expired: is_over(expired) || row.get(11)?,
+                ticking: is_over(ticking),
+                freed: is_over(freed),
                 paused: row.get(5)?,
                 settings: StoredSettings { text: text(row, 6)?, group_limit: text(row, 7)? },
-                flow: row.get(8)?,
+                flow: is_over(expires) || row.get(9)?,
+                next_event: [due, expired, ticking, freed, expires].into_iter().flatten().min(),
             })
         })?)
     }

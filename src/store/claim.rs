@@ -21,6 +21,22 @@ pub struct Scout {
     pub settings: StoredSettings,
     /// In any queue, dependents are to be updated or an item has expired.
     pub flow: bool,
+    /// When the first of all that is due at some time will be, if none of it is due yet.
+    pub next_event: Option<i64>,
+}
+
+impl Scout {
+    /// Nothing but an item to claim.
+    pub fn only_ready(id: i64, settings: StoredSettings) -> Self {
+        let (ready, next_event) = (Some(id), None);
+        let [due, expired, ticking, freed, paused, flow] = [false; 6];
+        Self { ready, due, expired, ticking, freed, paused, settings, flow, next_event }
+    }
+
+    /// Whether there is anything to do before a claim.
+    pub fn needs_action(&self) -> bool {
+        self.due || self.expired || self.ticking || self.freed || self.flow
+    }
 }
 
 pub trait ClaimTx {

@@ -114,3 +114,13 @@ def test_counts_that_a_refused_batch_would_have_changed_are_not_changed(path):
         assert queue.counts()["pending"] == 1
         queue.enqueue("y")
         assert queue.counts()["pending"] == 2
+
+
+def test_what_other_connections_make_due_is_claimed(path, clock):
+    with Queue(path) as queue, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        queue.enqueue_many(["plain"] * 9)
+        queue.mark_done(queue.claim())
+        other.execute("UPDATE ingest_queue SET run_at = ?, priority = 1 WHERE id = 9", (clock.ms + 500,))
+        assert queue.claim().id == 2
+        clock.advance(0.6)
+        assert queue.claim().id == 9

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::super::bookkeeping::Triggers;
+use super::super::due::NextDue;
 use super::super::settings::KnownSettings;
 use super::super::{Transaction, locks};
 use super::busy::busy;
@@ -98,6 +99,7 @@ pub struct WriterState {
     pub settings: KnownSettings,
     /// Whether any item waits for another.
     pub has_dependencies: Cell<Option<bool>>,
+    pub next_due: NextDue,
 }
 
 impl WriterState {
@@ -106,6 +108,7 @@ impl WriterState {
             triggers: Triggers::install(connection)?,
             settings: KnownSettings::default(),
             has_dependencies: Cell::default(),
+            next_due: NextDue::default(),
         })
     }
 
@@ -113,6 +116,7 @@ impl WriterState {
     fn forget(&self) {
         self.settings.forget();
         self.has_dependencies.set(None);
+        self.next_due.forget();
     }
 
     fn begin(&self, connection: &Connection) -> Result<()> {
