@@ -10,7 +10,7 @@ import math
 import sqlite3
 from contextlib import closing
 
-from membox_queue import GiveUp, Item, Queue, RetryLater
+from membox_queue import GiveUp, Item, Queue, RetryLater, Worker
 
 FILE = "orders.db"
 TABLES = """
@@ -25,7 +25,7 @@ ORDERS = [
     ("dan", "chair", 90, "4333"),
 ]
 
-orders = Queue(FILE, "charge")
+charging, packing, shipping = Queue(FILE, "charge"), Queue(FILE, "pack"), Queue(FILE, "ship")
 
 
 def stand_in_for_the_bank(card: str, amount: int, once: str) -> str:
@@ -38,10 +38,10 @@ def stand_in_for_the_bank(card: str, amount: int, once: str) -> str:
 def stand_in_for_the_printer(customer: str, attempt: int) -> None:
     """Stands for a label printer that jams once."""
     if customer == "dan" and attempt <= 2:  # the first attempt was the charge
-        raise RetryLater(0, "the printer is jammed")
+        raise RetryLater(0)
 
 
-@orders.handler
+@charging.handler
 def charge(item: Item[object], customer: str, thing: str, amount: int, card: str) -> dict[str, str]:
     """The first stage. A voucher is not packed: it branches off to the shipping at once."""
     payment = item.step("pay", stand_in_for_the_bank, card, amount, once=f"{item.id}-pay")
@@ -49,34 +49,34 @@ def charge(item: Item[object], customer: str, thing: str, amount: int, card: str
     return ship.next(customer, thing) if thing == "voucher" else pack.next(customer, thing)
 
 
-@orders.handler(name="pack")
+@packing.handler
 def pack(item: Item[object], customer: str, thing: str) -> None:
     """The second stage. The stock falls and the order moves on, or neither: also when the printer jams."""
     with closing(sqlite3.connect(FILE)) as connection, item.transaction(connection):
         connection.execute("UPDATE stock SET pieces = pieces - 1 WHERE thing = ?", [thing])
         stand_in_for_the_printer(customer, item.attempt)
-        orders.mark_done(item, ship.next(customer, thing), connection=connection)
+        packing.mark_done(item, ship.next(customer, thing), connection=connection)
     print(f"packed   {customer}: {thing}", flush=True)
 
 
-@orders.handler(name="ship")
+@shipping.handler
 def ship(item: Item[object], customer: str, thing: str) -> None:
     """The last stage. Its result is the result of the order."""
     with closing(sqlite3.connect(FILE)) as connection, item.transaction(connection):
         sent = connection.execute("INSERT INTO parcels (customer, thing) VALUES (?, ?)", [customer, thing])
-        orders.mark_done(item, {"parcel": sent.lastrowid}, connection=connection)
+        shipping.mark_done(item, {"parcel": sent.lastrowid}, connection=connection)
     print(f"shipped  {customer}: {thing}", flush=True)
 
 
 def main() -> None:
-    with orders, closing(sqlite3.connect(FILE)) as connection:
+    with charging, packing, shipping, closing(sqlite3.connect(FILE)) as connection:
         connection.executescript(TABLES)
         for customer, thing, amount, card in ORDERS:
             once = charge.options(key=f"{customer}-{thing}", key_ttl=math.inf)
             once.enqueue(customer, thing, amount, card)
-        print(orders.worker().drain())
-        for order in orders.items(home=True):  # all that began here, wherever they are now
-            stages = " → ".join(attempt.queue for attempt in orders.history(order.id))
+        print(Worker(FILE, {"charge": charge, "pack": pack, "ship": ship}).drain())
+        for order in charging.items(home=True):  # all that began here, wherever they are now
+            stages = " → ".join(attempt.queue for attempt in charging.history(order.id))
             print(f"{order.key}: {order.status} in {order.queue} ({stages}) {order.result or order.error}")
         print("stock:", dict(connection.execute("SELECT thing, pieces FROM stock ORDER BY thing")))
 

@@ -67,6 +67,26 @@ def test_a_recurring_item_plans_its_successor(begin, tmp_path):
         assert feeds.get(key="feed").content == 3
 
 
+def test_orders_are_charged_packed_and_shipped_once(begin, tmp_path):
+    first = ended(begin(EXAMPLES / "orders.py")).splitlines()
+    assert "DrainReport(done=3, moved=5, failed=1, postponed=1)" in first
+    assert first[-5:] == [
+        "ann-lamp: done in ship (charge → pack → ship) {'parcel': 1}",
+        "ben-chair: failed in charge (charge) the card has expired",
+        "cid-voucher: done in ship (charge → ship) {'parcel': 2}",
+        "dan-chair: done in ship (charge → pack → pack → ship) {'parcel': 3}",
+        "stock: {'chair': 4, 'lamp': 4}",
+    ]
+    assert ended(begin(EXAMPLES / "orders.py")).splitlines() == ["DrainReport()", *first[-5:]]
+    connection = sqlite3.connect(tmp_path / "orders.db")
+    assert connection.execute("SELECT customer FROM parcels ORDER BY number").fetchall() == [
+        ("ann",),
+        ("cid",),
+        ("dan",),
+    ]
+    connection.close()
+
+
 def test_the_table_names_every_example():
     table = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert [
