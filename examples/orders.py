@@ -38,7 +38,7 @@ def stand_in_for_the_bank(card: str, amount: int, once: str) -> str:
 def stand_in_for_the_printer(customer: str, attempt: int) -> None:
     """Stands for a label printer that jams once."""
     if customer == "dan" and attempt <= 2:  # the first attempt was the charge
-        raise RetryLater(0)
+        raise RetryLater(0, reason="the printer is jammed")
 
 
 @charging.handler

@@ -87,6 +87,26 @@ def test_orders_are_charged_packed_and_shipped_once(begin, tmp_path):
     connection.close()
 
 
+@pytest.mark.parametrize(
+    ("reply", "end"),
+    [
+        ("yes", ["done: How do queues keep their promises?", "- A worker that dies loses its lease"]),
+        ("no", ["failed: not approved: you said no"]),
+    ],
+)
+def test_research_waits_for_a_person_and_does_no_step_again(begin, reply, end):
+    program = EXAMPLES / "research.py"
+    first = ended(begin(program)).splitlines()
+    assert first[0] == "planning: How do queues keep their promises?"
+    assert sorted(first[1:4]) == ["reading:  lease.example", "reading:  moved.example", "reading:  wal.example"]
+    assert "without ['moved.example: the page is empty']" in first[-2]
+    assert first[-1] == "blocked: python research.py yes"
+    assert ended(begin(program)).splitlines() == ["DrainReport()", *first[-2:]]
+    answered = ended(begin(program, reply)).splitlines()
+    assert (answered[0], answered[2 : 2 + len(end)]) == ("answered", end)
+    assert ended(begin(program, reply)).splitlines()[0] == "there is nothing to answer"
+
+
 def test_the_table_names_every_example():
     table = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert [
