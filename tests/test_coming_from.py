@@ -13,7 +13,7 @@ BLOCKS = [(name, text) for page in PAGES for name, text in BLOCK.findall(page.re
 
 
 def test_there_are_blocks_to_run():
-    assert {name for name, _ in BLOCKS} == {"huey", "persistqueue", "litequeue"}
+    assert {name for name, _ in BLOCKS} == {"huey", "persistqueue", "litequeue", "dbos"}
 
 
 @pytest.mark.parametrize(("package", "program"), BLOCKS, ids=[name for name, _ in BLOCKS])

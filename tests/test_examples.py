@@ -67,6 +67,46 @@ def test_a_recurring_item_plans_its_successor(begin, tmp_path):
         assert feeds.get(key="feed").content == 3
 
 
+def test_orders_are_charged_packed_and_shipped_once(begin, tmp_path):
+    first = ended(begin(EXAMPLES / "orders.py")).splitlines()
+    assert "DrainReport(done=3, moved=5, failed=1, postponed=1)" in first
+    assert first[-5:] == [
+        "ann-lamp: done in ship (charge → pack → ship) {'parcel': 1}",
+        "ben-chair: failed in charge (charge) the card has expired",
+        "cid-voucher: done in ship (charge → ship) {'parcel': 2}",
+        "dan-chair: done in ship (charge → pack → pack → ship) {'parcel': 3}",
+        "stock: {'chair': 4, 'lamp': 4}",
+    ]
+    assert ended(begin(EXAMPLES / "orders.py")).splitlines() == ["DrainReport()", *first[-5:]]
+    connection = sqlite3.connect(tmp_path / "orders.db")
+    assert connection.execute("SELECT customer FROM parcels ORDER BY number").fetchall() == [
+        ("ann",),
+        ("cid",),
+        ("dan",),
+    ]
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("reply", "end"),
+    [
+        ("yes", ["done: How do queues keep their promises?", "- A worker that dies loses its lease"]),
+        ("no", ["failed: not approved: you said no"]),
+    ],
+)
+def test_research_waits_for_a_person_and_does_no_step_again(begin, reply, end):
+    program = EXAMPLES / "research.py"
+    first = ended(begin(program)).splitlines()
+    assert first[0] == "planning: How do queues keep their promises?"
+    assert sorted(first[1:4]) == ["reading:  lease.example", "reading:  moved.example", "reading:  wal.example"]
+    assert "without ['moved.example: the page is empty']" in first[-2]
+    assert first[-1] == "blocked: python research.py yes"
+    assert ended(begin(program)).splitlines() == ["DrainReport()", *first[-2:]]
+    answered = ended(begin(program, reply)).splitlines()
+    assert (answered[0], answered[2 : 2 + len(end)]) == ("answered", end)
+    assert ended(begin(program, reply)).splitlines()[0] == "there is nothing to answer"
+
+
 def test_the_table_names_every_example():
     table = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert [

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -373,3 +374,61 @@ def test_what_an_item_waits_for_is_asserted(membox_queue, assert_after):
         assert_after(membox_queue, id, first)
     with pytest.raises(AssertionError, match="has no item 9"):
         assert_after(membox_queue, 9)
+
+
+def test_an_assertion_on_a_drain_shows_what_was_left(pytester):
+    pytester.makepyfile(
+        """
+        from membox_queue import DrainReport
+
+        def test_it(make_queue, drain_now):
+            queue = make_queue("drafts")
+            question = make_queue("approvals").enqueue("publish?")
+            queue.enqueue("print", after=[question])
+            queue.enqueue("later", delay=3600)
+            assert drain_now(lambda item: None, queue) == DrainReport(done=2)
+        """
+    )
+    result = pytester.runpytest_subprocess("-vv")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["E*DrainReport(), left: drafts #2 blocked 'print' after #1 in approvals; drafts #3 pending 'later' due *"]
+    )
+
+
+def test_a_wrong_dependency_is_told_with_what_is_there(pytester):
+    pytester.makepyfile(
+        """
+        def test_it(membox_queue, assert_after):
+            first, second = membox_queue.enqueue_many(["a", "b"])
+            id = membox_queue.enqueue("c", after=[first])
+            assert_after(membox_queue, id, first, second)
+        """
+    )
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            ">*assert_after(membox_queue, id, first, second)",
+            "E*AssertionError: expected item 3 after [[]1, 2], found [[]1].",
+            "E*#1   pending    'a'",
+        ]
+    )
+
+
+def test_a_removed_dependency_is_none_and_keeps_its_place(membox_queue, drain_now, assert_after):
+    first, second = membox_queue.enqueue_many(["a", "b"])
+    id = membox_queue.enqueue("c", after=[first, second], if_failed="run")
+    connection = sqlite3.connect(membox_queue.path)
+    connection.execute("DELETE FROM ingest_queue WHERE id = ?", [first])
+    connection.commit()
+    connection.close()
+    drain_now(lambda item: None)
+    gone, there = assert_after(membox_queue, id, first, second)
+    assert (gone, there.content) == (None, "b")
+
+
+def test_what_another_queue_depends_on_is_asserted(membox_queue, make_queue, assert_after):
+    id = membox_queue.enqueue("book", after=[NewItem(number, queue="pages") for number in range(2)])
+    pages = make_queue("pages").items()
+    assert [page.queue for page in assert_after(membox_queue, id, *pages)] == ["pages", "pages"]

@@ -9,9 +9,12 @@ from membox_queue import (
     DrainReport,
     GiveUp,
     NewItem,
+    Next,
+    Queue,
     Rate,
     Retry,
     RetryLater,
+    Worker,
 )
 
 
@@ -205,3 +208,167 @@ def test_a_handler_that_is_awaited_is_drained_in_its_loop(make_queue, fake_clock
     queue.enqueue("y")
     with pytest.raises(ConnectionError):
         asyncio.run(drain_now.asynchronously(flaky, raise_errors=True))
+
+
+def charge(item):
+    return Next(item.content, queue="pack")
+
+
+def pack(item):
+    boxes = item.gather("boxes", [NewItem(part, queue="boxes") for part in item.content])
+    return Next([box.result for box in boxes], queue="ship")
+
+
+PIPELINE = {"ship": lambda item: len(item.content), "boxes": lambda item: f"box of {item.content}", "pack": pack}
+
+
+def test_a_chain_is_followed_through_the_queues_of_a_dict(make_queue, drain_now, assert_done):
+    orders, ship = make_queue("orders"), make_queue("ship")
+    id = orders.enqueue(["pen", "ink"])
+    after = ship.enqueue(["label"], after=[id])
+    assert drain_now({"orders": charge, **PIPELINE}) == DrainReport(done=4, moved=2, blocked=1)
+    assert orders.wait(id, timeout=0).result == 2
+    assert_done(ship, ["label"], id=after)
+
+
+def test_a_queue_that_only_moves_items_back_is_no_end(make_queue, drain_now):
+    """The first queue is looked at again although the second has ended nothing."""
+    first, _ = make_queue("first"), make_queue("second")
+    id = first.enqueue(0)
+
+    def back_and_forth(item):
+        number = item.content + 1
+        return number if number == 9 else Next(number, queue="second" if item.queue == "first" else "first")
+
+    assert drain_now(back_and_forth) == DrainReport(done=1, moved=8)
+    assert first.wait(id, timeout=0).result == 9
+
+
+def test_a_limit_counts_what_moves_and_what_blocks(make_queue, drain_now):
+    make_queue("orders").enqueue(["pen"])
+    make_queue("pack")
+    assert drain_now({"orders": charge, **PIPELINE}, limit=2) == DrainReport(moved=1, blocked=1)
+
+
+def test_a_worker_is_drained_with_its_handlers_options_and_middleware(make_queue, fake_clock, drain_now):
+    orders = make_queue("orders")
+    id = orders.enqueue(["pen"])
+    seen = []
+
+    def note(item, call_next):
+        seen.append(item.queue)
+        return call_next(item)
+
+    def refused_once(item):
+        if item.attempt == 1:
+            raise ConnectionError("the bank is busy")
+        return charge(item)
+
+    worker = Worker(
+        orders.path,
+        {**PIPELINE, "orders": refused_once},
+        options={"orders": {"retry": Retry(max=2, base=60)}},
+        middleware=[note],
+    )
+    assert drain_now(worker) == DrainReport(done=2, moved=2, postponed=1, blocked=1)
+    assert orders.wait(id, timeout=0).result == 1
+    assert seen == ["orders", "orders", "pack", "boxes", "pack", "ship"]
+    with pytest.raises(ValueError, match="its own queues"):
+        drain_now(worker, orders)
+
+
+def test_registered_handlers_need_not_be_named(make_queue, drain_now):
+    orders = make_queue("orders")
+
+    @orders.handler(name="ship")
+    def send(order: int) -> str:
+        return f"sent {order}"
+
+    @orders.handler
+    def take(order: int) -> str:
+        return send.next(order)
+
+    id = take.enqueue(7)
+    assert drain_now() == DrainReport(done=1, moved=1)
+    assert orders.wait(id, timeout=0).result == "sent 7"
+
+
+def test_without_any_handler_there_is_nothing_to_run(membox_queue, drain_now):
+    with pytest.raises(TypeError, match="no handler"):
+        drain_now()
+    with pytest.raises(ValueError, match="no handler for ingest"):
+        drain_now({"mail": nothing}, membox_queue)
+    with pytest.raises(ValueError, match="no handler for any queue"):
+        drain_now({})
+
+
+def test_queues_in_memory_are_each_opened_by_the_test(make_queue, drain_now):
+    make_queue(path=":memory:").enqueue("x")
+    with pytest.raises(ValueError, match="in memory"):
+        drain_now({"ingest": nothing, "mail": nothing})
+    assert drain_now({"ingest": nothing}) == DrainReport(done=1)
+
+
+def test_a_sleeping_item_is_slept_out_with_the_fake_clock(membox_queue, fake_clock, drain_now):
+    began = fake_clock.now()
+
+    def sleepy(item):
+        item.sleep("cool down", 3600)
+        return (fake_clock.now() - began).total_seconds()
+
+    id = membox_queue.enqueue("x")
+    report = drain_now(sleepy)
+    assert (report, report.left) == (DrainReport(done=1, postponed=1), ())
+    assert membox_queue.wait(id, timeout=0).result == 3600
+
+
+def test_the_report_knows_what_is_left_and_why(make_queue, fake_clock, drain_now):
+    queue, approvals = make_queue("drafts"), make_queue("approvals")
+    fake_clock.set(datetime(2026, 3, 1, 12, tzinfo=UTC))
+    question = approvals.enqueue("publish?")
+    blocked = queue.enqueue("print", after=[question])
+    later = queue.enqueue("later", delay=3600)
+    moved = queue.enqueue("refund me")
+
+    def handler(item):
+        return Next(queue="refund") if item.content == "refund me" else None
+
+    report = drain_now(handler, queue, to_the_end=False)
+    assert report == DrainReport(moved=1)
+    assert DrainReport(moved=1) == report
+    assert report != DrainReport(done=1)
+    assert [(item.id, item.queue) for item in report.left] == [
+        (blocked, "drafts"),
+        (later, "drafts"),
+        (moved, "refund"),
+    ]
+    assert repr(report) == (
+        f"DrainReport(moved=1), left: drafts #{blocked} blocked 'print' after #{question} in approvals; "
+        f"drafts #{later} pending 'later' due 2026-03-01 13:00:00; refund #{moved} pending 'refund me'"
+    )
+
+
+def test_a_long_rest_is_counted_in_the_report(membox_queue, drain_now):
+    membox_queue.enqueue_many([NewItem(number, delay=60) for number in range(7)])
+    report = drain_now(nothing)
+    assert len(report.left) == 7
+    assert repr(report).endswith("; and 2 more")
+
+
+def test_a_pipeline_is_drained_in_the_event_loop(make_queue, drain_now):
+    orders = make_queue("orders")
+    id = orders.enqueue(["pen"])
+
+    async def charged(item):
+        await asyncio.sleep(0)
+        return Next(item.content, queue="ship")
+
+    ended = asyncio.run(drain_now.asynchronously({"orders": charged, "ship": PIPELINE["ship"]}))
+    assert ended == DrainReport(done=1, moved=1)
+    assert orders.wait(id, timeout=0).result == 1
+
+
+def test_a_dict_opens_its_queues_in_the_file_of_the_test(membox_queue, drain_now):
+    with Queue(membox_queue.path, "mail") as mail:
+        mail.enqueue("letter")
+    assert drain_now({"ingest": nothing, "mail": nothing}) == DrainReport(done=1)

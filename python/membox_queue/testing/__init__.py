@@ -7,7 +7,7 @@ loaded by the first fixture that needs it.
 from membox_queue.errors import SimulatedCrash
 from membox_queue.testing.assertions import assert_after, assert_done, assert_empty, assert_enqueued, assert_failed
 from membox_queue.testing.clock import FakeClock
-from membox_queue.testing.draining import DrainNow
+from membox_queue.testing.draining import DrainedNow, DrainNow
 from membox_queue.testing.faults import Fault, Faults
 from membox_queue.testing.plugin import (
     MakeQueue,
@@ -27,6 +27,7 @@ from membox_queue.testing.plugin import (
 
 __all__ = [
     "DrainNow",
+    "DrainedNow",
     "FakeClock",
     "Fault",
     "Faults",

@@ -72,7 +72,7 @@ def assert_after(queue: Queue, item: int | Item, *expected: int | Item) -> list[
 def assert_empty(queue: Queue) -> None:
     """Assert that no item is pending, processing or blocked; finished items do not count."""
     __tracebackhide__ = True
-    left = [item for item in everything(queue) if item.status in UNFINISHED]
+    left = [item for item in items_with(queue) if item.status in UNFINISHED]
     if left:
         raise AssertionError(f"queue {queue.name!r} is not empty:\n{listing(left, {})}")
 
@@ -99,7 +99,7 @@ def expect(
     """Return the items that match, or raise an AssertionError that lists what is there instead."""
     __tracebackhide__ = True
     wanted = fields if content is ANYTHING else {"content": content, **fields}
-    items = everything(queue)
+    items = items_with(queue)
     check_names(queue, fields)
     found = [item for item in items if item.status in statuses and fits(item, wanted)]
     if (count is None and found) or len(found) == count:
@@ -126,10 +126,10 @@ def check_names(queue: Queue, fields: dict[str, Any]) -> None:
             raise TypeError(f"items have no field {name!r}; they have {', '.join(sorted(known))}")
 
 
-def everything(queue: Queue) -> list[Item]:
-    """Return all items of a queue, read page by page."""
+def items_with(queue: Queue, **filters: Any) -> list[Item]:
+    """Return all items of a queue that the filters of `Queue.items` choose, read page by page."""
     items: list[Item] = []
-    while page := queue.items(limit=1000, after=items[-1].id if items else None):
+    while page := queue.items(limit=1000, after=items[-1].id if items else None, **filters):
         items += page
     return items
 
@@ -139,14 +139,32 @@ def listing(items: list[Item], fields: dict[str, Any]) -> str:
     lines = []
     for item in items[-LISTED:]:
         asked = [f"{name}={shortened(repr(getattr(item, name)))}" for name in fields if name != "error"]
-        parts = [f"#{item.id:<3} {item.status:<10} {shortened(repr(item.content))}", *asked]
-        if item.run_at is not None and item.status == "pending":
-            parts.append(f"due {item.run_at:%Y-%m-%d %H:%M:%S}")
-        if item.error:
-            parts.append(f"error: {shortened(item.error)}")
+        parts = [f"#{item.id:<3} {item.status:<10} {shortened(repr(item.content))}", *asked, *reasons(item)]
         lines.append("  " + "  ".join(parts))
     earlier = len(items) - len(lines)
     return "\n".join([f"  … {earlier} earlier"] * bool(earlier) + lines)
+
+
+def described(item: Item) -> str:
+    """Return an item in a few words: its state, its content, and why it waits."""
+    return " ".join([f"#{item.id} {item.status} {shortened(repr(item.content))}", *reasons(item)])
+
+
+def reasons(item: Item) -> list[str]:
+    """Return what an item waits for, and its last error."""
+    parts = []
+    if item.run_at is not None and item.status == "pending":
+        parts.append(f"due {item.run_at:%Y-%m-%d %H:%M:%S}")
+    if item.status == "blocked" and (needs := unmet(item)):
+        parts.append(f"after {', '.join(f'#{need.id} in {need.queue}' for need in needs)}")
+    if item.error:
+        parts.append(f"error: {shortened(item.error)}")
+    return parts
+
+
+def unmet(item: Item) -> list[Item]:
+    """Return the items that a blocked item waits for and that have not ended."""
+    return [need for need in item.after if need is not None and need.status in UNFINISHED]
 
 
 def shortened(text: str) -> str:
