@@ -36,7 +36,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "demo": {"membox_queue"},
     "membox": {"errors", "loops", "queue", "workers"},
-    "testing": {"membox_queue", "_native", "aio", "errors"},
+    "testing": {"membox_queue", "_native", "aio", "errors", "loops", "options", "queue"},
     "__main__": {"cli"},
     # Public names are found in a table, by text.
     "membox_queue": set(),

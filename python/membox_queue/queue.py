@@ -1,4 +1,7 @@
-"""Queue: the verbs of the native class, with loops, workers and registered handlers."""
+"""Queue: the verbs of the native class, with loops, workers and registered handlers.
+
+It is longer than most files: every verb of a queue has its words here.
+"""
 
 from __future__ import annotations
 
@@ -398,3 +401,8 @@ def new_key(prefix: str) -> str:
 def _reopen(cls: type[Queue[Any]], path: str, name: str, options: dict[str, Any]) -> Queue[Any]:
     """Unpickle a queue: open the same file with the same options."""
     return cls(path, name, **options)
+
+
+def handlers_of(queue: Queue[Any]) -> list[Handler[..., Any]]:
+    """The handlers that are registered for a queue."""
+    return list(queue._handlers.values())

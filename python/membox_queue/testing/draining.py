@@ -240,7 +240,9 @@ class DrainNow:
                 for name, its_handler in handler.items()
             ]
         if handler is None:
-            registered: Served = [(each.queue, each) for queue in there for each in queue._handlers.values()]
+            from membox_queue.queue import handlers_of
+
+            registered: Served = [(each.queue, each) for queue in there for each in handlers_of(queue)]
             if not registered:
                 raise TypeError("these queues have no handler; give one, or register it with @queue.handler")
             return registered
